@@ -8,7 +8,7 @@ use crate::output;
 use crate::table::{Table, digits_text, kind_of, sparkline, value_text};
 use crate::view::View;
 use miette::Result;
-use paceline_lab::compare::combine;
+use paceline_lab::compare::{combine, mean_score_text};
 use paceline_lab::metrics;
 use paceline_lab::report::cells::{CellText, place};
 use paceline_lab::report::check_text::{CheckLine, cell_verdict};
@@ -92,10 +92,10 @@ pub fn view(scenario: &Scenario, result: &RunsResult) -> View {
     view.drawing(timeline(scenario, result));
     let cells = paceline_lab::judge::cells_of(scenario, &result.runs);
     let published: Vec<&Cell> = cells.iter().filter(|cell| cell.published.is_some()).collect();
-    for assertion in &result.assertions {
-        view.line("", assertion_line(assertion));
-    }
-    if !result.assertions.is_empty() {
+    let score = mean_score_text(&result.summary).map(|score| format!("score {score}"));
+    let lines: Vec<String> = score.into_iter().chain(result.assertions.iter().map(assertion_line)).collect();
+    if !lines.is_empty() {
+        lines.into_iter().for_each(|line| view.line("", line));
         view.gap();
     }
     view.table(headline(scenario, result, &published));
@@ -132,6 +132,10 @@ pub fn group_view(group: &Group) -> View {
     view.line("", format!("{} · {seeds} · world {} · version {}", controllers.join(", "), group.world, group.version));
     view.plot();
     view.gap();
+    if let Some(score) = mean_score_text(&group.summary) {
+        view.line("", format!("score {score}"));
+        view.gap();
+    }
     let several = group.seeds.len() > 1;
     let mut table = Table::new(["", "measured"].into_iter().chain(several.then_some("± 95 %")), 1);
     for (id, summary) in SHOWN.iter().filter_map(|id| Some((*id, group.summary.get(*id)?))) {

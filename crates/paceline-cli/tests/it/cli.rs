@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The commands `list`, `run`, `compare`, `report` and `schema`, and errors of all commands.
 
-use super::{contains_all, document, folder, keys, rejects, stderr, stdout, stored};
+use super::{contains_all, document, folder, keys, one_line, rejects, stderr, stdout, stored};
 use paceline_lab::results::Store;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -211,6 +211,25 @@ fn compare_returns_a_result_for_each_controller() {
         run_of(&entry["result"]["runs"][1], 2, entry["controller"].as_str().unwrap());
     }
     contains_all(stdout(&paceline(&arguments), 0), &["gcc-2016", "fixed", "±"]);
+}
+
+/// `run` and `compare` describe a score in the same words; runs without media flows have none.
+#[test]
+fn run_prints_the_score_as_compare_does() {
+    let scenario = ["mmsys16/table1", "--set", "duration=20s", "--repeats", "2"];
+    let text = |arguments: &[&str]| one_line(stdout(&paceline(arguments), 0));
+    let run = text(&[&["run"][..], &scenario, &["--controller", "nada"]].concat());
+    // A mean with its interval, `of 100:`, and three parts.
+    let score = run.split(" score ").nth(1).expect("a score").split(' ').take(15).collect::<Vec<_>>().join(" ");
+    let compared = text(&[&["compare"][..], &scenario, &["--controllers", "nada"]].concat());
+    assert!(score.contains(" ± ") && score.contains(" of 100: "), "{score}");
+    assert!(compared.contains(&format!("{score}.")), "{score:?} in {compared}");
+
+    let folder = folder("cli-no-score", &[]);
+    let head = SCENARIO.split("[[flow]]").next().unwrap();
+    fs::write(folder.join("tcp.toml"), format!("{head}[[flow]]\nid = \"web\"\nkind = \"tcp\"\n")).unwrap();
+    let without = super::paceline(&folder, &["run", "tcp.toml"]);
+    assert!(!stdout(&without, 0).contains("of 100"));
 }
 
 #[test]

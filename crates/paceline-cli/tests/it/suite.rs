@@ -56,9 +56,14 @@ fn prints_which_bounds_hold() {
     contains_all(&text, &["0 to 5 s, queue_p95_ms:", "allowed 0.0 ms to 50.0 ms: fails", "--accept writes those"]);
 
     let row = text.split(" fixed ").nth(1).unwrap();
-    let [score, tests, rate] = row.split(' ').collect::<Vec<_>>()[..] else { panic!("{row}") };
+    let [score, tests, rate] = row.split(' ').take(3).collect::<Vec<_>>()[..] else { panic!("{row}") };
     assert_eq!((tests, rate), ("1/2", score));
     assert!((5.0..60.0).contains(&score.parse::<f64>().unwrap()), "half of the calls are late: {score}");
+
+    // The points that one controller lost; with several, none.
+    contains_all(&text, &[&format!("· fixed has a score of {score} of 100: "), " lost to "]);
+    let both = ["suite", "own.suite.toml", "--controllers", "fixed,gcc-2016", "--repeats", "1"];
+    assert!(!stdout(&paceline(&folder, &both), 0).contains("has a score of"));
 
     let accepted = run(&["--accept"]);
     assert_eq!(accepted.status.code(), Some(0), "{}", stderr(&accepted));

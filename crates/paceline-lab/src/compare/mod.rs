@@ -6,7 +6,7 @@
 mod choice;
 pub(crate) mod gaps;
 mod ranking;
-mod scores;
+pub(crate) mod scores;
 mod table;
 #[cfg(all(test, feature = "storage"))]
 mod tests;
@@ -14,6 +14,7 @@ mod verdict;
 
 #[cfg(feature = "storage")]
 pub use choice::{Candidates, Choice, ChosenPath, RUNS, choose, usual};
+pub use scores::{mean_score_text, score_text};
 pub use table::difference;
 
 use crate::group::run_metrics;

@@ -1,16 +1,37 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a ranking needs of the runs under each controller: the score, its losses, and what other flows keep.
+//! What a ranking needs of the runs under each controller: the score, its losses, and what other flows keep. A score as text.
 
 use crate::metrics::find;
 use crate::results::RowKind;
 use crate::run_result::RunsResult;
 use crate::yardsticks;
 use paceline::Registry;
+use paceline_netsim::records::Summary;
 use paceline_scenario::Scenario;
+use std::collections::BTreeMap;
 
 /// What costs points, with its metric.
-pub(super) const CAUSES: [(&str, &str); 3] =
+pub(crate) const CAUSES: [(&str, &str); 3] =
     [("rate", "score_lost_to_rate"), ("delay", "score_lost_to_delay"), ("freezes", "score_lost_to_freezes")];
+
+/// Describes a score with the points lost to each of [`CAUSES`], the largest loss first:
+/// `62.8 of 100: 36.4 lost to rate, 0.8 to freezes, 0.0 to delay`. The interval is infinite or that of the score.
+pub fn score_text(score: f64, interval: f64, lost: [f64; 3]) -> String {
+    let mut parts: Vec<(f64, &str)> = lost.into_iter().zip(CAUSES.map(|(cause, _)| cause)).collect();
+    parts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    // Without the sign of a loss that is 0 up to rounding.
+    let parts = parts.iter().map(|(points, cause)| format!("{:.1} to {cause}", (points * 10.0).round() / 10.0 + 0.0));
+    let interval = if interval.is_finite() { format!(" ± {interval:.1}") } else { String::new() };
+    let parts = parts.collect::<Vec<_>>().join(", ").replacen(" to", " lost to", 1);
+    format!("{score:.1}{interval} of 100: {parts}")
+}
+
+/// Describes the score in the means of metrics over runs, as [`score_text`]; `None` if a run has no score.
+pub fn mean_score_text(metrics: &BTreeMap<String, Summary>) -> Option<String> {
+    let score = metrics.get("score")?;
+    let [rate, delay, freezes] = CAUSES.map(|(_, metric)| Some(metrics.get(metric)?.mean));
+    Some(score_text(score.mean, score.ci95, [rate?, delay?, freezes?]))
+}
 
 #[derive(Clone, Debug)]
 pub(super) struct Scored {
@@ -71,6 +92,21 @@ id = "web"
 kind = "tcp"
 workload = { kind = "on-off", on = "1 s", off = "1 s" }
 "#;
+
+    #[test]
+    fn texts_name_the_largest_loss_first() {
+        let text = score_text(62.84, f64::INFINITY, [36.36, -1e-9, 0.84]);
+        assert_eq!(text, "62.8 of 100: 36.4 lost to rate, 0.8 to freezes, 0.0 to delay");
+        let text = score_text(38.0, 2.04, [19.0, 31.0, 12.0]);
+        assert_eq!(text, "38.0 ± 2.0 of 100: 31.0 lost to delay, 19.0 to rate, 12.0 to freezes");
+        let of = |values: &[f64]| Summary::from_values(values).unwrap();
+        let lost = CAUSES.map(|(_, metric)| (metric.to_owned(), of(&[10.0])));
+        let mut metrics: BTreeMap<_, _> = lost.into_iter().chain([("score".to_owned(), of(&[70.0]))]).collect();
+        let text = "70.0 of 100: 10.0 lost to rate, 10.0 to delay, 10.0 to freezes";
+        assert_eq!(mean_score_text(&metrics).as_deref(), Some(text));
+        metrics.remove("score_lost_to_delay");
+        assert_eq!(mean_score_text(&metrics), None);
+    }
 
     /// Losses and score are 100 points, and faulty controllers are no controllers in use.
     #[test]

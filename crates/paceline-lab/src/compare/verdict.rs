@@ -2,7 +2,7 @@
 //! What follows from a ranking, in a few sentences: a pick only where one controller is alone in the tie group of the first place.
 
 use super::ranking::{mean, paired};
-use super::scores::{CAUSES, Scored};
+use super::scores::{CAUSES, Scored, score_text};
 use crate::results::{RankedController, RowKind, Verdict};
 use crate::yardsticks::Oracle;
 
@@ -35,8 +35,10 @@ pub(super) fn sentences(
     let is_first = ranked.get(1).is_none_or(|second| second.score.mean < score);
     let has_pick = tied.len() == 1 || (is_one_run && is_first);
     let mut sentences = vec![match ranked.get(1) {
-        None if is_poor => format!("{who} is poor: it has {score:.1} of 100 and {loses}."),
-        None => format!("{who} has {score:.1} of 100 and {loses}."),
+        None => {
+            let has = if is_poor { "is poor, with" } else { "has" };
+            format!("{who} {has} {}.", score_text(score, best.score.ci95, lost(best)))
+        }
         Some(_) if is_poor => format!("All are poor: the best, {who}, has {score:.1} of 100 and {loses}."),
         Some(second) if has_pick => {
             let is = if is_one_run { "is first in one run" } else { "is best" };
@@ -226,7 +228,7 @@ mod tests {
         let keeps = |part: f64| Scored { others: Some(vec![part; 3]), ..nada() };
         check(vec![keeps(0.5), drc()], &[pick]);
         check(vec![keeps(0.49), drc()], &[pick, "With `nada`, other flows keep 49 % of their fair share."]);
-        check(vec![nada()], &["`nada` has 72.0 of 100 and loses 20.0 to rate."]);
+        check(vec![nada()], &["`nada` has 72.0 ± 2.5 of 100: 20.0 lost to rate, 5.0 to delay, 3.0 to freezes."]);
         check(vec![], &["No controller has a score in each run, so there is no ranking."]);
     }
 
@@ -261,9 +263,12 @@ mod tests {
         let near = of("y", RowKind::Controller, &[27.0, 28.0, 29.0], lost());
         let tie = "It is not distinguishable from `y`.";
         check(vec![x.clone(), near], &[poor, tie, "More runs would hardly distinguish them."]);
-        check(vec![x.clone()], &["`x` is poor: it has 28.0 of 100 and loses 50.0 to freezes."]);
+        check(
+            vec![x.clone()],
+            &["`x` is poor, with 28.0 ± 0.0 of 100: 50.0 lost to freezes, 12.0 to delay, 10.0 to rate."],
+        );
         let at = |score: f64| Scored { scores: vec![score; 3], ..x.clone() };
-        check(vec![at(50.0)], &["`x` has 50.0 of 100 and loses 50.0 to freezes."]);
+        check(vec![at(50.0)], &["`x` has 50.0 ± 0.0 of 100: 50.0 lost to freezes, 12.0 to delay, 10.0 to rate."]);
     }
 
     #[test]
@@ -290,7 +295,10 @@ mod tests {
     #[test]
     fn what_is_shown_as_scale_is_never_the_pick() {
         let faulty = Scored { name: "faulty-x".to_owned(), kind: RowKind::Faulty, scores: vec![99.0; 3], ..drc() };
-        check(vec![faulty.clone(), nada()], &["`nada` has 72.0 of 100 and loses 20.0 to rate."]);
+        check(
+            vec![faulty.clone(), nada()],
+            &["`nada` has 72.0 ± 2.5 of 100: 20.0 lost to rate, 5.0 to delay, 3.0 to freezes."],
+        );
         check(vec![faulty], &[]);
     }
 }

@@ -74,6 +74,8 @@ pub struct Axis {
     pub unit: String,
     /// Range, if it does not follow from the data.
     pub range: Option<(f64, f64)>,
+    /// The smallest possible value, at which intervals are cut; `None` if there is none.
+    pub least: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -133,12 +135,22 @@ impl Figure {
 
 impl Axis {
     pub fn time(seconds: f64) -> Self {
-        Self { label: "time".to_owned(), unit: "s".to_owned(), range: Some((0.0, seconds)) }
+        Self { label: "time".to_owned(), unit: "s".to_owned(), range: Some((0.0, seconds)), least: None }
     }
 
     /// Creates an axis whose range follows from the data.
     pub fn new(label: &str, unit: &str) -> Self {
-        Self { label: label.to_owned(), unit: unit.to_owned(), range: None }
+        Self { label: label.to_owned(), unit: unit.to_owned(), range: None, least: None }
+    }
+
+    /// Returns the value, or the smallest possible one if it is below.
+    pub fn cut(&self, value: f64) -> f64 {
+        self.least.map_or(value, |least| value.max(least))
+    }
+
+    /// Returns the axis of a quantity that cannot be negative.
+    pub fn not_negative(self) -> Self {
+        Self { least: Some(0.0), ..self }
     }
 }
 

@@ -25,7 +25,8 @@ pub(crate) use run_view::shown;
 
 /// Largest number of flows of a run with their own series. The others are drawn as a sum.
 pub const FLOWS_SHOWN: usize = 8;
-/// Largest number of packet events in a report. Beyond it, the last runs of each group are left out, with a note on the page.
+/// Largest number of packet events of single runs in a report. Beyond it, the last runs of each group are in means alone, with a note on the
+/// page.
 pub const ROWS_DRAWN: u64 = 12_000_000;
 
 trait PanelBuilder {
@@ -59,11 +60,18 @@ const PANELS: &[Begin] = &[
 
 const DISTRIBUTIONS: &[Begin] = &[distributions::begin];
 
-/// Returns the figures of a folder by scenario: panels over time, distributions, then the overlay of several runs.
+/// Panels from which means of several runs are computed.
+const MEANS: &[Begin] = &[rate::begin, queue::begin, frames::begin];
+
+/// Returns the figures of a folder by scenario: panels over time, distributions, then the means of several runs.
 pub fn figures(results: &Results) -> Result<Vec<Figure>, ReportError> {
+    figures_within(results, ROWS_DRAWN)
+}
+
+fn figures_within(results: &Results, most: u64) -> Result<Vec<Figure>, ReportError> {
     let mut figures = Vec::new();
     for scenario in results.scenarios() {
-        let mut of_scenario = of_scenario(scenario, &drawn(results, scenario))?;
+        let mut of_scenario = of_scenario(results, scenario, &drawn_within(results, scenario, most))?;
         let validations: Vec<&Validation> =
             results.validations.iter().filter(|validation| validation.scenario == scenario).collect();
         let panels = of_scenario.iter_mut().flat_map(|figure| &mut figure.panels);
@@ -73,8 +81,12 @@ pub fn figures(results: &Results) -> Result<Vec<Figure>, ReportError> {
     Ok(figures)
 }
 
-/// Returns the runs of a scenario to draw. If they have too many events, each group keeps its first seeds.
+/// Returns the runs of a scenario with lines of their own. If they have too many events, each group keeps its first seeds.
 pub fn drawn<'a>(results: &'a Results, scenario: &str) -> Vec<&'a Run> {
+    drawn_within(results, scenario, ROWS_DRAWN)
+}
+
+fn drawn_within<'a>(results: &'a Results, scenario: &str, most: u64) -> Vec<&'a Run> {
     let all: Vec<&Run> = results.runs.iter().filter(|run| run.about.run.scenario == scenario).collect();
     let key =
         |run: &Run| (run.about.run.world.clone(), run.about.run.controllers.clone(), run.about.run.changes.clone());
@@ -88,7 +100,7 @@ pub fn drawn<'a>(results: &'a Results, scenario: &str) -> Vec<&'a Run> {
         .enumerate()
         .take_while(|(n, index)| {
             rows += all[*index].rows("packets.parquet");
-            *n == 0 || rows <= ROWS_DRAWN
+            *n == 0 || rows <= most
         })
         .map(|(_, index)| index)
         .collect();
@@ -96,22 +108,31 @@ pub fn drawn<'a>(results: &'a Results, scenario: &str) -> Vec<&'a Run> {
     kept.into_iter().map(|index| all[index]).collect()
 }
 
-fn of_scenario(scenario: &str, runs: &[&Run]) -> Result<Vec<Figure>, ReportError> {
+fn of_scenario(results: &Results, scenario: &str, drawn: &[&Run]) -> Result<Vec<Figure>, ReportError> {
     let mut subjects: Vec<Subject> = Vec::new();
     let mut over_time: Vec<Vec<Panel>> = PANELS.iter().map(|_| Vec::new()).collect();
     let mut over_values: Vec<Vec<Panel>> = DISTRIBUTIONS.iter().map(|_| Vec::new()).collect();
-    for run in runs {
-        let view = RunView::new(run, subjects.len());
-        subjects.extend(view.subjects());
-        let all = PANELS.iter().chain(DISTRIBUTIONS);
-        let mut builders: Vec<Box<dyn PanelBuilder + '_>> = all.map(|begin| begin(&view)).collect();
+    let mut means = overlay::Means::default();
+    for run in results.runs.iter().filter(|run| run.about.run.scenario == scenario) {
+        let is_drawn = drawn.iter().any(|other| core::ptr::eq(*other, run));
+        let (first, view) = (subjects.len(), RunView::new(run, subjects.len()));
+        let own = view.subjects();
+        let all = if is_drawn { [PANELS, DISTRIBUTIONS].concat() } else { MEANS.to_vec() };
+        let mut builders: Vec<Box<dyn PanelBuilder + '_>> = all.into_iter().map(|begin| begin(&view)).collect();
         run.tables().events(|events| builders.iter_mut().for_each(|d| d.events(events)))?;
-        run.tables().signals(|rows| builders.iter_mut().for_each(|d| d.signals(rows)))?;
-        for (panels, done) in over_time.iter_mut().chain(&mut over_values).zip(builders) {
-            done.finish().into_iter().for_each(|panel| merge(panels, panel));
+        if is_drawn {
+            run.tables().signals(|rows| builders.iter_mut().for_each(|d| d.signals(rows)))?;
+        }
+        let done: Vec<Vec<Panel>> = builders.into_iter().map(|builder| builder.finish()).collect();
+        means.add(run, &done, |series| Some(own[series.subject? - first].flow.clone()));
+        if is_drawn {
+            for (panels, done) in over_time.iter_mut().chain(&mut over_values).zip(done) {
+                done.into_iter().for_each(|panel| merge(panels, panel));
+            }
+            subjects.extend(own);
         }
     }
-    run_view::label(&mut subjects, runs);
+    run_view::label(&mut subjects, drawn);
     let figure = |id: &str, title: &str, panels: Vec<Vec<Panel>>| Figure {
         id: format!("{scenario}/{id}"),
         scenario: scenario.to_owned(),
@@ -121,7 +142,7 @@ fn of_scenario(scenario: &str, runs: &[&Run]) -> Result<Vec<Figure>, ReportError
     };
     let mut figures =
         vec![figure("time", "Over time", over_time), figure("distribution", "Distributions", over_values)];
-    figures.extend(overlay::figure(runs, &figures[0]));
+    figures.extend(means.figure(&figures[0]));
     Ok(figures)
 }
 
@@ -154,4 +175,41 @@ fn is_forward(packet: &PacketRecord) -> bool {
 
 fn seconds(at: Time) -> f64 {
     at.as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{RunInputs, Store};
+    use crate::run::Runner;
+    use paceline::Registry;
+    use paceline_scenario::{Changes, Origin};
+
+    const SCENARIO: &str = "id = \"x\"\ntitle = \"\"\nduration = \"5 s\"\n[path.forward]\ncapacity = \"1 Mbps\"\n[[flow]]\nid = \"call\"\n\
+                            controller = \"gcc-2016\"\n";
+
+    /// Means are of all runs, also of those that have no lines of their own; n is in the legend. Rates and queues are never negative.
+    #[test]
+    fn means_are_of_all_runs_of_a_thinned_page() {
+        let registry = Registry::standard();
+        let origin = Origin::from_text("x", SCENARIO.to_owned());
+        let scenario = paceline_scenario::load(&origin, &Changes::default(), &registry).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::create(dir.path()).unwrap();
+        let inputs = RunInputs { setting: Some(scenario.plan.describe(&registry)), ..RunInputs::default() };
+        for seed in 1..=3 {
+            let mut events = store.run(&scenario.plan.header(&registry, "sim", seed), inputs.clone()).unwrap();
+            let result = Runner::simulator(&registry).run(&scenario, seed, Some(&mut events)).unwrap();
+            events.finish(&serde_json::to_value(&result).unwrap(), Vec::new()).unwrap();
+        }
+        let results = Results::open(dir.path()).unwrap();
+        let [all, thinned] = [ROWS_DRAWN, 1].map(|most| figures_within(&results, most).unwrap());
+        assert_eq!([&all, &thinned].map(|figures| figures[0].subjects.len()), [3, 1], "lines of single runs");
+        assert_eq!(all[2], thinned[2], "means");
+        assert_eq!(thinned[2].subjects[0].label, "all runs (n = 3)");
+        let rate = thinned[2].panel("rate:call").unwrap().series.last().unwrap();
+        assert!((8..=10).contains(&rate.len()) && rate.ci95.iter().any(|half| *half > 0.0), "{rate:?}");
+        let least = |id: &str| thinned.iter().find_map(|figure| figure.panel(id)).unwrap().y.least;
+        assert_eq!(["rate:call", "queue:forward", "gradient"].map(least), [Some(0.0), Some(0.0), None]);
+    }
 }

@@ -99,21 +99,28 @@ fn draw_panel(canvas: &mut Canvas<'_>, panel: &Panel, frame: &Frame, styles: &Se
     for series in panel.series.iter().filter(|series| !series.ci95.is_empty()) {
         let edge = |sign: f64| {
             let points = series.x.iter().zip(&series.y).zip(&series.ci95);
-            points.map(move |((x, y), half)| place(*x, y + sign * half))
+            points.map(move |((x, y), half)| place(*x, panel.y.cut(y + sign * half)))
         };
         let area: Vec<Point> = edge(1.0).chain(edge(-1.0).rev()).collect();
         canvas.area(&area, styles.style(panel, series));
     }
     for series in of_role(Role::Limit).chain(of_role(Role::Main)).chain(of_role(Role::Second)) {
         let style = styles.style(panel, series);
+        let is_limit = series.role == Role::Limit;
         match series.kind {
             SeriesKind::Band => {}
-            _ if series.role == Role::Limit && !layout::is_near(panel, series) => {}
+            _ if is_limit && !layout::is_near(panel, series) => {}
             SeriesKind::Points => {
                 downsample::points(series, canvas::DOT, place).iter().for_each(|at| canvas.dot(*at, style))
             }
             SeriesKind::Line | SeriesKind::Steps | SeriesKind::Cdf => {
-                downsample::lines(series, place).iter().for_each(|l| canvas.line(l, style))
+                for line in downsample::lines(series, place) {
+                    if let ([first, .., last], true) = (&line[..], is_limit) {
+                        let ends = [(last.0, frame.bottom), (first.0, frame.bottom)];
+                        canvas.area(&[&line[..], &ends].concat(), style);
+                    }
+                    canvas.line(&line, style);
+                }
             }
         }
     }
@@ -149,4 +156,34 @@ fn ticks((from, to): (f64, f64), most: usize) -> Vec<(f64, String)> {
     let decimals = [1.0, 10.0, 1e2, 1e3, 1e4, 1e5].into_iter().position(whole).unwrap_or(6);
     let text = |value: f64| format!("{:.decimals$}", if value == 0.0 { 0.0 } else { value }).replace('-', "−");
     values.iter().map(|value| (*value, text(*value))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::figure::{Series, Subject};
+
+    /// Returns the lower end of the band 1 ± 5 on an axis from -10 to 10, as a share of the height of the panel.
+    fn lower_end(y: Axis) -> f64 {
+        let mut series = Series::new("mean", "mean", 0, Role::Main, SeriesKind::Line);
+        [0.0, 1.0].into_iter().for_each(|x| series.push(x, 1.0));
+        series.ci95 = vec![5.0; 2];
+        let y = Axis { range: Some((-10.0, 10.0)), ..y };
+        let (id, x) = (String::new(), Axis::time(1.0));
+        let panel = Panel { id: id.clone(), title: id.clone(), caption: id.clone(), x, y, series: vec![series] };
+        let (scenario, title) = (id.clone(), id.clone());
+        let figure = Figure { id, scenario, title, subjects: vec![Subject::named("a")], panels: vec![panel] };
+        let frame = &Layout::of(&figure, &SeriesStyles::of(&figure)).frames[0];
+        let text = draw(&figure);
+        let polygon = text.split("<polygon").nth(1).and_then(|rest| rest.split("points=\"").nth(1)).unwrap();
+        let corners = polygon.split('"').next().unwrap().split_whitespace();
+        let lowest = corners.map(|corner| corner.split_once(',').unwrap().1.parse::<i32>().unwrap()).max().unwrap();
+        f64::from(frame.bottom - lowest) / f64::from(frame.bottom - frame.top)
+    }
+
+    #[test]
+    fn bands_end_at_the_smallest_possible_value() {
+        assert!((lower_end(Axis::new("rate", "Mbit/s").not_negative()) - 0.5).abs() < 0.01);
+        assert!((lower_end(Axis::new("signal", "")) - 0.3).abs() < 0.01);
+    }
 }

@@ -8,7 +8,7 @@ use crate::report::svg::contour::{Map, Scale, Sign, contour};
 use crate::report::svg::tornado::{Bar, Tornado, tornado};
 use crate::report::svg::{FIGURES_FOLDER, draw, write_all};
 use crate::results::{Axis as SweepAxis, Measure, Point, SweepResult};
-use paceline_netsim::records::MetricCatalogue;
+use paceline_netsim::records::{MetricCatalogue, MetricKind};
 use std::path::{Path, PathBuf};
 
 /// Name and SVG document of a figure.
@@ -96,11 +96,14 @@ fn lines(result: &SweepResult, metrics: MetricCatalogue) -> Option<Picture> {
     let blocks: Vec<&[Point]> = result.points.chunks(scale.values.len()).collect();
     let panel = |(index, measure): (usize, &Measure)| {
         let mut series = Vec::new();
+        let kind = metrics.get(&measure.metric).map_or(MetricKind::Number, |metric| metric.kind);
+        let least = if kind == MetricKind::Number { f64::NEG_INFINITY } else { 0.0 };
         for (subject, block) in blocks.iter().enumerate() {
             let mut add = |id: &str, label: &str, role: Role, sign: f64| {
                 let mut line = Series::new(id, label, subject, role, SeriesKind::Line);
                 for (x, point) in scale.values.iter().zip(*block) {
-                    let value = point.values[index].map_or(f64::NAN, |s| s.mean + sign * s.ci95);
+                    let value =
+                        point.values[index].map_or(f64::NAN, |s| (s.mean + sign * s.ci95).max(least.min(s.mean)));
                     line.push(across(*x), value);
                 }
                 if line.y.iter().any(|y| y.is_finite()) {
@@ -117,7 +120,7 @@ fn lines(result: &SweepResult, metrics: MetricCatalogue) -> Option<Picture> {
             id: format!("measure-{index}"),
             title: format!("{}: {}", measure.name, measure.metric),
             caption: String::new(),
-            x: Axis { label: label.clone(), unit: String::new(), range: Some(ends) },
+            x: Axis { label: label.clone(), unit: String::new(), range: Some(ends), least: None },
             y: Axis::new(&measure.metric, unit(measure, metrics)),
             series,
         }

@@ -203,6 +203,9 @@ pub struct TestResult {
     pub trace_hash: String,
     /// The score of each run, in the order of the seeds; empty if a run has none.
     pub scores: Vec<f64>,
+    /// The points of the score lost to rate, to delay and to freezes, means over the runs; `None` in stored results.
+    #[serde(skip)]
+    pub lost: Option<[f64; 3]>,
     /// What TCP and cross traffic keep of their fair share, mean over the runs; `None` without such flows.
     pub others_keep: Option<f64>,
     /// Utilisation of the bottleneck, mean over the runs; `None` for a shared medium.

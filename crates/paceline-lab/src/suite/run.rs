@@ -3,6 +3,7 @@
 
 use super::file::{Expected, Suite};
 use super::runs::SuiteRuns;
+use crate::compare::scores::CAUSES;
 use crate::done_runs::DoneRuns;
 use crate::judge::{Experiment, ExperimentRuns, RunValues};
 use crate::metrics::is_competing;
@@ -21,8 +22,10 @@ use paceline_scenario::{Changes, Origin, Override, Quantity, Scenario, ScenarioE
 use paceline_units::Time;
 use std::collections::BTreeMap;
 
-/// The metrics of each test that are measured besides its bounds.
-const SUMMARY: [&str; 4] = ["score", "others_keep", "utilization", "queue_p95_ms"];
+/// The metrics of each test that are measured besides its bounds. The first [`OF_SCORE`] do not need a capacity.
+const SUMMARY: [&str; 7] =
+    ["score", CAUSES[0].1, CAUSES[1].1, CAUSES[2].1, "others_keep", "utilization", "queue_p95_ms"];
+const OF_SCORE: usize = 4;
 
 /// What is judged: a controller of the registry, or an oracle.
 #[derive(Clone, Debug)]
@@ -133,7 +136,7 @@ impl Loaded {
 /// Adds the metrics of the summary to what is measured. A bottleneck that shares a medium, such as Wi-Fi, has no capacity of its
 /// own, so they say nothing of it, and without competing flows there is nothing that others keep.
 fn add_summary(scenario: &mut Scenario) {
-    let metrics = if yardsticks::shares_a_medium(&scenario.plan) { &SUMMARY[..1] } else { &SUMMARY[..] };
+    let metrics = if yardsticks::shares_a_medium(&scenario.plan) { &SUMMARY[..OF_SCORE] } else { &SUMMARY[..] };
     let whole = Window { from: Time::ZERO, to: Time::ZERO + scenario.plan.duration };
     let has_competing = scenario.plan.flows.iter().any(is_competing);
     for (n, metric) in metrics.iter().enumerate().filter(|(_, metric)| has_competing || **metric != "others_keep") {
@@ -242,9 +245,10 @@ fn result(scenario: &Scenario, runs: &BTreeMap<u64, RunValues>, trace_hash: &str
         runs: runs.len() as u64,
         trace_hash: trace_hash.to_owned(),
         scores: values(0).unwrap_or_default(),
-        others_keep: mean(1),
-        utilization: mean(2),
-        queue_p95_ms: mean(3),
+        lost: mean(1).zip(mean(2)).zip(mean(3)).map(|((rate, delay), freezes)| [rate, delay, freezes]),
+        others_keep: mean(4),
+        utilization: mean(5),
+        queue_p95_ms: mean(6),
         bounds: cells.iter().map(|cell| bound_result(cell)).collect(),
     }
 }

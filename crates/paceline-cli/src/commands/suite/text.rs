@@ -4,6 +4,7 @@
 use crate::output;
 use crate::table::Table;
 use crate::view::View;
+use paceline_lab::compare::score_text;
 use paceline_lab::metrics;
 use paceline_lab::report::check_text::BoundText;
 use paceline_lab::report::suites::{advice, others_text};
@@ -69,6 +70,13 @@ fn of_suite(suite: &Suite, all: &SuitesReport, report: &SuiteReport, own: usize)
     let (made, earlier) = report.rows.split_at(own.min(report.rows.len()));
     if !earlier.is_empty() {
         made.iter().filter_map(|row| place(&ranking, row)).for_each(|place| view.line("· ", place));
+    }
+    if let [row] = made {
+        let lost = [0, 1, 2].map(|cause| report.mean_of(row, |result| Some(result.lost?[cause])));
+        if let (Some(score), [Some(rate), Some(delay), Some(freezes)]) = (report.mean_of(row, mean_score), lost) {
+            let score = score_text(score, f64::INFINITY, [rate, delay, freezes]);
+            view.line("· ", format!("{} has a score of {score}", row.controller));
+        }
     }
     if made.len() <= CONTROLLERS_LISTED && all.suites.len() == 1 {
         made.iter().for_each(|row| failures(report, row, &mut view));

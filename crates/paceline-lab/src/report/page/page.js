@@ -10,6 +10,7 @@
   const OUTLIER_FACTOR = 1.5; // ... if the largest value exceeds it by this factor
   const SAMPLES = 5000;      // values from which the quantile is estimated
   const MAX_TIP_ROWS = 14;
+  const LEGEND = 7;          // entries of a legend that are shown and checked before a click on "more"
 
   // State for tests and for the browser's console.
   const page = (window.paceline = { ready: false, error: null, points: 0, openedMs: null, figures: [] });
@@ -111,7 +112,7 @@
     }
 
     // Adds one checkbox per subject. If several kinds (controllers, flows, cases) have the same seeds, it adds one checkbox
-    // per kind, with its colour, and one per seed; only the first seed is checked.
+    // per kind, with its colour, and one per seed; only the first seed is checked. Beyond LEGEND entries, the rest is shown on request.
     legend(subjects) {
       const group = this.root.querySelector(".subjects");
       // Media first, so that a controller has the colour that it has in the means of a comparison.
@@ -123,9 +124,10 @@
       this.colours = subjects.map(({ kind }, index) => (grouped ? kinds.indexOf(kind) : index));
       const rows = grouped ? [kinds, seeds] : [subjects.map(({ label }) => label)];
       const keys = (subject) => (grouped ? [kinds.indexOf(subject.kind), seeds.indexOf(subject.seed)] : [subjects.indexOf(subject)]);
+      const rest = rows.map(() => []);
       const boxes = rows.map((row, of) => row.map((name, index) => {
         const box = make("input", { type: "checkbox" });
-        box.checked = of === 0 || index === 0;
+        box.checked = of === 0 ? index < LEGEND : index === 0;
         box.addEventListener("change", () => show());
         const label = make("label", {}, box);
         if (of === 0) {
@@ -136,6 +138,8 @@
         }
         label.append(of === 0 ? name : `seed ${name}`);
         group.append(label);
+        if (index >= LEGEND) rest[of].push(label);
+        if (index === row.length - 1) group.append(more(rest[of]));
         if (grouped && of === 0 && index === row.length - 1) group.append(make("i", { class: "break" }));
         return box;
       }));
@@ -218,15 +222,18 @@
         if (!labels.has(series.label)) labels.set(series.label, []);
         labels.get(series.label).push(series);
       }
+      const rest = [];
       for (const [label, all] of labels) {
         if (all[0].kind === "cdf") break;
+        const shown = key.childElementCount < LEGEND;
         const first = all[0];
         const swatch = make("span", { class: "swatch", "aria-hidden": "true" });
         swatch.innerHTML =
           first.kind === "points" ? '<svg width="12" height="10"><rect x="4" y="3" width="4" height="4" fill="currentColor"/></svg>'
           : first.kind === "band" ? ""
-          : lineSample(first.role === "limit" ? [] : first.dash, first.role === "limit" ? 4 : 1.5);
-        const button = make("button", { type: "button", "aria-pressed": "true" }, swatch, label);
+          : first.role === "limit" ? '<svg width="26" height="10"><rect class="limit" width="26" height="10"/></svg>'
+          : lineSample(first.dash, 1.5);
+        const button = make("button", { type: "button", "aria-pressed": String(shown) }, swatch, label);
         if (first.kind === "band") {
           first.states.forEach((state, index) => {
             const box = make("i", { class: "state" });
@@ -241,7 +248,10 @@
           this.refresh();
         });
         key.append(button);
+        if (!shown) rest.push(button);
+        all.forEach((series) => (series.hidden = !shown));
       }
+      key.append(more(rest));
       this.button = make("button", { type: "button", class: "whole", "aria-pressed": "false", hidden: "" }, "all values");
       this.button.title = "Include outliers in the range";
       this.button.addEventListener("click", () => {
@@ -300,9 +310,9 @@
           show: true,
           auto: false,
           stroke: () => this.colourOf(series),
-          fill: series.kind === "points" ? () => this.colourOf(series) : undefined,
-          width: series.role === "limit" ? 4 : series.role === "second" ? 1.25 : 1.5,
-          alpha: series.role === "limit" ? 0.55 : series.role === "second" ? 0.85 : 1,
+          fill: series.kind === "points" ? () => this.colourOf(series) : series.role === "limit" ? () => colour("--limit-area") : undefined,
+          width: series.role === "limit" ? 1 : series.role === "second" ? 1.25 : 1.5,
+          alpha: series.role === "second" ? 0.85 : 1,
           dash: series.dash?.length ? series.dash : undefined,
           points: { show: false },
           paths: (u) => self.path(u, index),
@@ -361,7 +371,7 @@
     }
 
     colourOf(series) {
-      return series.subject === null ? colour("--ink") : colour(`--c${this.set.colours[series.subject] % COLOURS}`);
+      return series.role === "limit" ? colour("--limit") : colour(`--c${this.set.colours[series.subject] % COLOURS}`);
     }
 
     // Returns the first and last index of `series` needed for the visible span.
@@ -415,10 +425,15 @@
       let least = Infinity, most = -Infinity;
       for (let i = first; i <= last; i++) {
         const y = series.y[i], half = series.ci95 ? series.ci95[i] : 0;
-        if (y - half < least) least = y - half;
+        if (this.cut(y - half) < least) least = this.cut(y - half);
         if (y + half > most) most = y + half;
       }
       return { least, most };
+    }
+
+    // Cuts an interval at the smallest possible value, such as 0 of a rate.
+    cut(value) {
+      return Math.max(value, this.panel.y.least ?? -Infinity);
     }
 
     // Returns the path that uPlot draws for a series, in canvas pixels.
@@ -456,7 +471,8 @@
         before = y;
         series.drawn++;
       };
-      if (last - first <= width) {
+      const isLimit = series.role === "limit"; // smoothed, and filled down to zero
+      if (last - first <= width || isLimit) {
         for (let i = first; i <= last; i++) to(toX(series.x[i]), toY(series.y[i]));
       } else {
         // Level of detail: a bar in each column of pixels, from the smallest to the largest value in it and the last one before
@@ -482,7 +498,14 @@
           left = column;
         }
       }
-      return { stroke: path, fill: null, clip: null, band: null, gaps: null, flags: 3 };
+      let area = null;
+      if (isLimit) {
+        area = new Path2D(path);
+        area.lineTo(toX(series.x[last]), toY(0));
+        area.lineTo(toX(series.x[first]), toY(0));
+        area.closePath();
+      }
+      return { stroke: path, fill: area, clip: null, band: null, gaps: null, flags: 3 };
     }
 
     // Shades the intervals of means.
@@ -499,7 +522,7 @@
       for (const series of this.panel.series) {
         if (!series.ci95 || !series.n || !this.visible(series)) continue;
         const [first, last] = this.inView(series);
-        const edge = (i, sign) => [u.valToPos(series.x[i], "x", true), u.valToPos(series.y[i] + sign * series.ci95[i], "y", true)];
+        const edge = (i, sign) => [u.valToPos(series.x[i], "x", true), u.valToPos(this.cut(series.y[i] + sign * series.ci95[i]), "y", true)];
         ctx.fillStyle = this.colourOf(series);
         ctx.beginPath();
         for (let i = first; i <= last; i++) ctx.lineTo(...edge(i, 1));
@@ -609,6 +632,18 @@
       const begin = Math.min(Math.max(show[0], from), to - wanted);
       this.u.setScale("x", { min: begin, max: begin + wanted });
     }
+  }
+
+  // Hides entries of a legend, and returns a button that shows them; nothing if there are none.
+  function more(entries) {
+    if (!entries.length) return "";
+    entries.forEach((entry) => (entry.hidden = true));
+    const button = make("button", { type: "button", class: "more" }, `${entries.length} more`);
+    button.addEventListener("click", () => {
+      entries.forEach((entry) => (entry.hidden = false));
+      button.remove();
+    });
+    return button;
   }
 
   // Returns the opacity of a state: the first is faint, the last is full.

@@ -146,7 +146,10 @@ fn left_out(runs: &[&Run], drawn: usize) -> String {
         .collect();
     if runs.len() > drawn {
         let left = runs.len() - drawn;
-        notes.push(format!("The plots show {drawn} of {} runs: {left} would make the page too large.", runs.len()));
+        notes.push(format!(
+            "Single runs: {drawn} of {} are drawn, because {left} more would make the page too large. Means are of all runs.",
+            runs.len()
+        ));
     }
     let others = |run: &&&Run| run.about.flows.len() > panels::shown(run).len();
     if let Some(run) = runs.iter().find(others) {

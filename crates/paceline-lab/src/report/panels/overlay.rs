@@ -16,76 +16,133 @@ const MOST_FLOWS: usize = 4;
 /// Largest number of steps of a distribution.
 const STEPS: usize = 1000;
 
-/// Runs that differ in their seeds alone.
-struct Group<'a> {
-    label: String,
-    runs: Vec<&'a Run>,
+/// Values by bin; `None` where there is none.
+type Bins = Vec<Option<f64>>;
+
+/// The binned values of every run of a scenario. Its runs are read one after the other, so their events are not kept.
+#[derive(Default)]
+pub(super) struct Means<'a> {
+    runs: Vec<RunBins<'a>>,
 }
 
-/// Returns the figure of a scenario; `None` for a single run. `time` is the figure of the same runs over time.
-pub(super) fn figure(runs: &[&Run], time: &Figure) -> Option<Figure> {
-    if runs.len() < 2 {
-        return None;
+struct RunBins<'a> {
+    run: &'a Run,
+    /// Received rates by flow, of the panels [`RATES`].
+    rates: [Vec<(String, Bins)>; 2],
+    /// Queuing delay by hop.
+    queues: Vec<(String, Bins)>,
+    frames: Vec<FrameDelays>,
+}
+
+struct FrameDelays {
+    /// Flow and stream.
+    name: String,
+    delays: Vec<f64>,
+    captured: usize,
+}
+
+const RATES: [&str; 2] = ["rate", "rate-reverse"];
+
+/// Runs that differ in their seeds alone.
+struct Group<'g, 'a> {
+    label: String,
+    runs: Vec<&'g RunBins<'a>>,
+}
+
+impl<'a> Means<'a> {
+    /// Adds a run with its panels over time. `flow` names the flow of a series.
+    pub(super) fn add(&mut self, run: &'a Run, panels: &[Vec<Panel>], flow: impl Fn(&Series) -> Option<String>) {
+        let bins = (run.duration_s() / BIN_S).ceil() as usize;
+        let panel = |id: &str| panels.iter().flatten().find(|panel| panel.id == id);
+        let series = |id: &str| panel(id).map_or(&[][..], |panel| &panel.series).iter();
+        let rates = |panel: &str| {
+            let received = series(panel).filter(|series| series.id == "received");
+            received.filter_map(|series| Some((flow(series)?, held(series, bins)))).collect()
+        };
+        let waited = || series("queue").filter_map(|series| Some((series.id.strip_prefix("waited:")?, series)));
+        let mut hops: Vec<&str> = Vec::new();
+        for (hop, _) in waited() {
+            if !hops.contains(&hop) {
+                hops.push(hop);
+            }
+        }
+        let queue = |hop: &str| bin_means(waited().filter(|(of, _)| *of == hop).map(|(_, series)| series), bins);
+        let delays = |series: &Series| {
+            let (flow, stream) = (flow(series)?, series.id.strip_prefix("delay:")?);
+            let captured = frames_of(run, &flow, stream);
+            Some(FrameDelays { name: format!("{flow}/{stream}"), delays: series.y.clone(), captured })
+        };
+        self.runs.push(RunBins {
+            run,
+            rates: RATES.map(rates),
+            queues: hops.iter().map(|hop| ((*hop).to_owned(), queue(hop))).collect(),
+            frames: series("frames").filter_map(delays).collect(),
+        });
     }
-    let groups = groups(runs);
-    let source = Source { time, groups: &groups, bins: (time.panels.first()?.x.range?.1 / BIN_S).ceil() as usize };
-    let mut panels = source.rates();
-    panels.extend(source.queues());
-    panels.extend(source.frame_delays());
-    panels.retain(|panel| panel.series.iter().any(|series| series.subject.is_some()));
-    let several_seeds = groups.iter().any(|group| group.runs.len() > 1);
-    Some(Figure {
-        id: format!("{}/overlay", time.scenario),
-        scenario: time.scenario.clone(),
-        title: if several_seeds { "Means over seeds" } else { "Side by side" }.to_owned(),
-        subjects: groups.iter().map(|group| Subject::named(&group.label)).collect(),
-        panels,
-    })
+
+    /// Returns the figure of a scenario; `None` for a single run. `time` is the figure of single runs over time.
+    pub(super) fn figure(&self, time: &Figure) -> Option<Figure> {
+        if self.runs.len() < 2 {
+            return None;
+        }
+        let groups = groups(&self.runs);
+        let duration_s = self.runs.iter().map(|of| of.run.duration_s()).fold(0.0, f64::max);
+        let source = Source { time, groups: &groups, duration_s };
+        let mut panels = source.rates();
+        panels.extend(source.queues());
+        panels.extend(source.frame_delays());
+        panels.retain(|panel| panel.series.iter().any(|series| series.subject.is_some()));
+        let several_seeds = groups.iter().any(|group| group.runs.len() > 1);
+        let subject = |group: &Group<'_, '_>| {
+            let label = format!("{} (n = {})", group.label, group.runs.len());
+            Subject { label, ..Subject::named(&group.label) }
+        };
+        Some(Figure {
+            id: format!("{}/overlay", time.scenario),
+            scenario: time.scenario.clone(),
+            title: if several_seeds { "Means over seeds" } else { "Side by side" }.to_owned(),
+            subjects: groups.iter().map(subject).collect(),
+            panels,
+        })
+    }
 }
 
 /// Returns the groups of runs in order of their first run. Their labels say in what they differ.
-fn groups<'a>(runs: &[&'a Run]) -> Vec<Group<'a>> {
+fn groups<'g, 'a>(all: &'g [RunBins<'a>]) -> Vec<Group<'g, 'a>> {
+    let runs: Vec<&Run> = all.iter().map(|of| of.run).collect();
     let differ = |of: &dyn Fn(&Run) -> String| runs.iter().any(|run| of(run) != of(runs[0]));
     let world = |run: &Run| run.about.run.world.clone();
     let (changed, worlds) = (differ(&changes), differ(&world));
-    let mut groups: Vec<Group<'a>> = Vec::new();
-    for run in runs {
-        let mut parts = vec![differing_controllers(run, runs)];
+    let mut groups: Vec<Group<'g, 'a>> = Vec::new();
+    for of in all {
+        let mut parts = vec![differing_controllers(of.run, &runs)];
         if changed {
-            parts.push(changes(run));
+            parts.push(changes(of.run));
         }
         if worlds {
-            parts.push(world(run));
+            parts.push(world(of.run));
         }
-        parts.extend(run.cut());
+        parts.extend(of.run.cut());
         parts.retain(|part| !part.is_empty());
         let label = if parts.is_empty() { "all runs".to_owned() } else { parts.join(" · ") };
         match groups.iter_mut().find(|group| group.label == label) {
-            Some(group) => group.runs.push(run),
-            None => groups.push(Group { label, runs: vec![run] }),
+            Some(group) => group.runs.push(of),
+            None => groups.push(Group { label, runs: vec![of] }),
         }
     }
     groups
 }
 
-struct Source<'a> {
-    time: &'a Figure,
-    groups: &'a [Group<'a>],
-    bins: usize,
+struct Source<'g, 'a> {
+    time: &'g Figure,
+    groups: &'g [Group<'g, 'a>],
+    /// Length of the longest run.
+    duration_s: f64,
 }
 
-impl<'a> Source<'a> {
-    /// Returns the series of a run in a panel over time with the ids of their flows.
-    fn of_run(&self, panel: &str, run: &Run) -> impl Iterator<Item = (&'a str, &'a Series)> {
-        let (time, directory) = (self.time, run.about.run.directory.clone());
-        time.panel(panel).into_iter().flat_map(|panel| &panel.series).filter_map(move |series| {
-            let subject = &time.subjects[series.subject?];
-            (subject.run == directory).then_some((subject.flow.as_str(), series))
-        })
-    }
-
-    /// Returns different values of the runs, in order of first use.
-    fn different(&self, of: impl Fn(&Run) -> Vec<String>) -> Vec<String> {
+impl<'g, 'a> Source<'g, 'a> {
+    /// Returns different names in the runs, in order of first use.
+    fn different<'n>(&self, of: impl Fn(&'g RunBins<'a>) -> Vec<&'n str>) -> Vec<&'n str> {
         let mut different = Vec::new();
         for value in self.groups.iter().flat_map(|group| &group.runs).flat_map(|run| of(run)) {
             if !different.contains(&value) {
@@ -96,11 +153,11 @@ impl<'a> Source<'a> {
     }
 
     /// Returns a line per group: the mean of the values of its runs in each bin, with the interval.
-    fn means(&self, of: impl Fn(&Run) -> Vec<Option<f64>>) -> Vec<Series> {
-        let line = |(index, group): (usize, &Group<'_>)| {
-            let runs: Vec<Vec<Option<f64>>> = group.runs.iter().map(|run| of(run)).collect();
+    fn means(&self, of: impl Fn(&RunBins<'a>) -> Bins) -> Vec<Series> {
+        let line = |(index, group): (usize, &Group<'_, 'a>)| {
+            let runs: Vec<Bins> = group.runs.iter().map(|run| of(run)).collect();
             let mut line = Series::new("mean", "mean", index, Role::Main, SeriesKind::Line);
-            for bin in 0..self.bins {
+            for bin in 0..runs.iter().map(Vec::len).max().unwrap_or(0) {
                 let values: Vec<f64> = runs.iter().filter_map(|run| run.get(bin).copied().flatten()).collect();
                 if let Some(Summary { mean, ci95, .. }) = Summary::from_values(&values) {
                     line.push((bin as f64 + 0.5) * BIN_S, mean);
@@ -116,76 +173,59 @@ impl<'a> Source<'a> {
     }
 
     fn panel(&self, id: String, title: String, caption: String, y: Axis, series: Vec<Series>) -> Panel {
-        Panel { id, title, caption, x: self.time.panels[0].x.clone(), y, series }
+        let caption =
+            format!("{caption} Lines: means of the n runs. Shaded: 95 % intervals of the means, by Student's t.");
+        Panel { id, title, caption, x: Axis::time(self.duration_s), y: y.not_negative(), series }
     }
 
     fn rates(&self) -> Vec<Panel> {
-        ["rate", "rate-reverse"].into_iter().flat_map(|panel| self.rates_of(panel)).collect()
+        [0, 1].into_iter().flat_map(|direction| self.rates_of(direction)).collect()
     }
 
-    /// Returns the panels of the flows of a panel of rates, which have the same limits.
-    fn rates_of(&self, of: &str) -> Vec<Panel> {
-        let received =
-            |run: &Run| self.of_run(of, run).filter(|(_, series)| series.id == "received").collect::<Vec<_>>();
-        let flows = self.different(|run| received(run).into_iter().map(|(flow, _)| flow.to_owned()).collect());
+    /// Returns the panels of the flows of a direction, which have the same limits.
+    fn rates_of(&self, direction: usize) -> Vec<Panel> {
+        let flows = self.different(|of| of.rates[direction].iter().map(|(flow, _)| flow.as_str()).collect());
         let panel = |name: &str, is_shown: &dyn Fn(&str) -> bool| {
-            let lines = self.means(|run| {
-                let shown = received(run).into_iter().filter(|(flow, _)| is_shown(flow));
-                sums(shown.map(|(_, series)| held(series, self.bins)))
-            });
-            let limits = self.time.panel(of).into_iter().flat_map(|panel| &panel.series);
+            let shown = |of: &RunBins<'_>| -> Vec<Bins> {
+                of.rates[direction].iter().filter(|(flow, _)| is_shown(flow)).map(|(_, bins)| bins.clone()).collect()
+            };
+            let limits = self.time.panel(RATES[direction]).into_iter().flat_map(|panel| &panel.series);
             let limits = limits.filter(|series| series.subject.is_none()).cloned();
             self.panel(
                 format!("rate:{name}"),
                 format!("Received rate of {name}"),
-                format!("Received bytes including headers, in bins of {} ms. {INTERVAL}", rate::BIN_MS),
+                format!("Received bytes including headers, in bins of {} ms.", rate::BIN_MS),
                 Axis::new("received rate", "Mbit/s"),
-                limits.chain(lines).collect(),
+                limits.chain(self.means(|of| sums(shown(of).into_iter()))).collect(),
             )
         };
         if flows.len() > MOST_FLOWS {
-            return vec![panel(if of == "rate" { "all flows" } else { "all reverse flows" }, &|_| true)];
+            return vec![panel(["all flows", "all reverse flows"][direction], &|_| true)];
         }
-        flows.iter().map(|name| panel(name, &|flow| flow == name)).collect()
+        flows.iter().map(|name| panel(name, &|flow| flow == *name)).collect()
     }
 
     fn queues(&self) -> Vec<Panel> {
-        let waited = |run: &Run| -> Vec<(&'a str, &'a Series)> {
-            let hop = |(_, series): (&'a str, &'a Series)| Some((series.id.strip_prefix("waited:")?, series));
-            self.of_run("queue", run).filter_map(hop).collect()
-        };
-        let hops = self.different(|run| waited(run).into_iter().map(|(hop, _)| hop.to_owned()).collect());
-        let panel = |name: &String| {
-            let lines = self.means(|run| {
-                bin_means(waited(run).into_iter().filter(|(hop, _)| hop == name).map(|(_, series)| series), self.bins)
-            });
+        let hops = self.different(|of| of.queues.iter().map(|(hop, _)| hop.as_str()).collect());
+        let panel = |name: &&str| {
+            let of_hop = |of: &RunBins<'_>| of.queues.iter().find(|(hop, _)| hop == name).map(|(_, bins)| bins.clone());
             self.panel(
                 format!("queue:{name}"),
                 format!("Queuing delay at {name}"),
-                format!("Mean of the packets that left the hop in each bin of {} ms. {INTERVAL}", rate::BIN_MS),
+                format!("Mean of the packets that left the hop in each bin of {} ms.", rate::BIN_MS),
                 Axis::new("queuing delay", "ms"),
-                lines,
+                self.means(|of| of_hop(of).unwrap_or_default()),
             )
         };
         hops.iter().map(panel).collect()
     }
 
     fn frame_delays(&self) -> Vec<Panel> {
-        let rendered = |run: &Run| -> Vec<(&'a str, &'a str, &'a Series)> {
-            let stream =
-                |(flow, series): (&'a str, &'a Series)| Some((flow, series.id.strip_prefix("delay:")?, series));
-            self.of_run("frames", run).filter_map(stream).collect()
-        };
-        let streams = self.different(|run| rendered(run).into_iter().map(|(f, s, _)| format!("{f}/{s}")).collect());
-        let panel = |name: &String| {
-            let line = |(index, group): (usize, &Group<'_>)| {
-                let runs: Vec<(&[f64], usize)> = group
-                    .runs
-                    .iter()
-                    .flat_map(|run| rendered(run).into_iter().map(|rendered| (*run, rendered)))
-                    .filter(|(_, (flow, stream, _))| format!("{flow}/{stream}") == *name)
-                    .map(|(run, (flow, stream, series))| (series.y.as_slice(), frames_of(run, flow, stream)))
-                    .collect();
+        let streams = self.different(|of| of.frames.iter().map(|frames| frames.name.as_str()).collect());
+        let panel = |name: &&str| {
+            let line = |(index, group): (usize, &Group<'_, '_>)| {
+                let frames = group.runs.iter().flat_map(|of| &of.frames).filter(|frames| frames.name == *name);
+                let runs: Vec<(&[f64], usize)> = frames.map(|of| (of.delays.as_slice(), of.captured)).collect();
                 let mut line = Series::new("cdf", "share", index, Role::Main, SeriesKind::Cdf);
                 distribution(&runs).into_iter().for_each(|(delay, share)| line.push(delay, share));
                 line
@@ -193,8 +233,8 @@ impl<'a> Source<'a> {
             Panel {
                 id: format!("frames:{name}"),
                 title: format!("Frame delay of {name}"),
-                caption: "Share of frames that were rendered within this time of their capture: the mean of the runs. Frames that \
-                          were never rendered count, so a line that ends below 1 shows their share."
+                caption: "Share of frames that were rendered within this time of their capture: the mean of the n runs. Frames \
+                          that were never rendered count, so a line that ends below 1 shows their share."
                     .to_owned(),
                 x: Axis::new("frame delay", "ms"),
                 y: Axis { range: Some((0.0, 1.0)), ..Axis::new("share of frames", "") },
@@ -205,10 +245,8 @@ impl<'a> Source<'a> {
     }
 }
 
-const INTERVAL: &str = "Lines: means of the runs. Shaded: 95 % intervals of the means, by Student's t.";
-
 /// Returns the value that a series of steps holds in the middle of each bin.
-fn held(series: &Series, bins: usize) -> Vec<Option<f64>> {
+fn held(series: &Series, bins: usize) -> Bins {
     let end = series.x.last().copied().unwrap_or(0.0);
     let value = |bin: usize| {
         let middle = (bin as f64 + 0.5) * BIN_S;
@@ -219,13 +257,13 @@ fn held(series: &Series, bins: usize) -> Vec<Option<f64>> {
 }
 
 /// Returns the sums of the values of each bin; `None` where no series has a value.
-fn sums(series: impl Iterator<Item = Vec<Option<f64>>>) -> Vec<Option<f64>> {
+fn sums(series: impl Iterator<Item = Bins>) -> Bins {
     let add = |a: Option<f64>, b: Option<f64>| a.map(|a| a + b.unwrap_or(0.0)).or(b);
     series.reduce(|sums, next| sums.into_iter().zip(next).map(|(a, b)| add(a, b)).collect()).unwrap_or_default()
 }
 
 /// Returns the mean of all points in each bin; `None` in a bin without points.
-fn bin_means<'s>(series: impl Iterator<Item = &'s Series>, bins: usize) -> Vec<Option<f64>> {
+fn bin_means<'s>(series: impl Iterator<Item = &'s Series>, bins: usize) -> Bins {
     let mut sums = vec![(0.0, 0_u32); bins];
     for (x, y) in series.flat_map(|series| series.x.iter().zip(&series.y)) {
         if let Some((sum, count)) = sums.get_mut((x / BIN_S) as usize) {

@@ -10,6 +10,8 @@ use paceline_units::{FlowId, Time};
 pub const BIN_MS: u32 = 500;
 const BIN_NS: i64 = BIN_MS as i64 * 1_000_000;
 const MBIT: f64 = 1e6;
+/// Most steps of a capacity: a trace with more is smoothed.
+const CAPACITY_STEPS: usize = 240;
 
 struct Rates<'a> {
     view: &'a RunView<'a>,
@@ -55,7 +57,8 @@ impl PanelBuilder for Rates<'_> {
         let caption = |hops: &str| {
             format!(
                 "Received rate: received bytes including headers, in bins of {BIN_MS} ms. Target: the rate that the controller \
-                 sets for its encoder. Capacity: of the {hops} hops; recorded traces as means over 100 ms."
+                 sets for its encoder. Shaded: capacity of the {hops} hops; with more than {CAPACITY_STEPS} changes, means over equal \
+                 parts of the run."
             )
         };
         let panel = |id, title, hops| over_time(id, title, caption(hops), Axis::new("rate", "Mbit/s"), self.view);
@@ -83,7 +86,7 @@ impl Direction {
         for (hop, steps) in limits {
             let (id, label) = (format!("capacity:{}", hop.id), format!("capacity of {}", hop.id));
             let mut series = Series { subject: None, ..Series::new(&id, &label, 0, Role::Limit, SeriesKind::Steps) };
-            steps.iter().for_each(|(at, bps)| series.push(*at, bps / MBIT));
+            smoothed(steps, view.duration_s).into_iter().for_each(|(at, bps)| series.push(at, bps / MBIT));
             hold(&mut series, view.duration_s);
             panel.series.push(series);
         }
@@ -109,5 +112,52 @@ impl Direction {
         }
         panel.series.extend(targets);
         panel
+    }
+}
+
+/// Returns the steps of a capacity until `end_s`; if there are more than [`CAPACITY_STEPS`], their means over bins of equal length, a multiple
+/// of those of the received rate.
+fn smoothed(steps: &[(f64, f64)], end_s: f64) -> Vec<(f64, f64)> {
+    let used = &steps[..steps.partition_point(|(at, _)| *at < end_s)];
+    if used.len() <= CAPACITY_STEPS {
+        return used.to_vec();
+    }
+    let shortest = f64::from(BIN_MS) / 1e3;
+    let bin_s = (end_s / CAPACITY_STEPS as f64 / shortest).ceil() * shortest;
+    let mut bins = vec![(0.0, 0.0); (end_s / bin_s).ceil() as usize];
+    for (index, (at, value)) in used.iter().enumerate() {
+        let until = used.get(index + 1).map_or(end_s, |next| next.0);
+        for (bin, (sum, length)) in bins.iter_mut().enumerate().skip((at / bin_s) as usize) {
+            let part = until.min((bin + 1) as f64 * bin_s) - at.max(bin as f64 * bin_s);
+            if part <= 0.0 {
+                break;
+            }
+            *sum += value * part;
+            *length += part;
+        }
+    }
+    let mean = |(bin, (sum, length)): (usize, &(f64, f64))| (*length > 0.0).then(|| (bin as f64 * bin_s, sum / length));
+    bins.iter().enumerate().filter_map(mean).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn traces_are_smoothed_and_few_changes_are_exact() {
+        let few = [(0.0, 1e6), (10.25, 3e6), (60.0, 9e6)];
+        assert_eq!(smoothed(&few, 60.0), few[..2]);
+        // 1 and 3 Mbit/s by turns of 100 ms: means of 2 Mbit/s over half seconds of five values, 1.8 and 2.2.
+        let comb: Vec<(f64, f64)> = (0..600).map(|n| (f64::from(n) * 0.1, f64::from(1 + n % 2 * 2) * 1e6)).collect();
+        let smooth = smoothed(&comb, 60.0);
+        assert_eq!((smooth.len(), smooth[0].0, smooth[119].0), (120, 0.0, 59.5));
+        assert!(smooth.iter().all(|(_, bps)| (bps - 2e6).abs() < 0.2e6 + 1.0), "{smooth:?}");
+        let mean = smooth.iter().map(|(_, bps)| bps).sum::<f64>() / 120.0;
+        assert!((mean - 2e6).abs() < 1.0, "{mean}");
+        // 240 bins at most, each of several half seconds.
+        let long: Vec<(f64, f64)> = (0..3000).map(|n| (f64::from(n) * 0.1, 1e6)).collect();
+        let smooth = smoothed(&long, 300.0);
+        assert_eq!((smooth.len(), smooth[1].0), (200, 1.5));
     }
 }

@@ -26,7 +26,7 @@ pub(super) const LIMIT: RGBColor = RGBColor(0xa8, 0xa8, 0xa8);
 
 /// Line widths in units, with their dash patterns. Plotters writes no dashes, so each pattern has its own width, and
 /// [`finish_document`](super::canvas::finish_document) adds the pattern to the lines of that width.
-pub(super) const STROKES: [(u32, &str); 5] = [(6, ""), (7, "22 12"), (8, "5 12"), (9, "36 10 5 10"), (14, "")];
+pub(super) const STROKES: [(u32, &str); 5] = [(6, ""), (7, "22 12"), (8, "5 12"), (9, "36 10 5 10"), (4, "")];
 const LIMIT_STROKE: usize = 4;
 
 /// Height of text, in units: 7 pt.
@@ -63,7 +63,7 @@ impl Style {
     }
 
     pub(super) fn limit() -> Self {
-        Self { colour: LIMIT, stroke: LIMIT_STROKE, mark: Mark::Line }
+        Self { colour: LIMIT, stroke: LIMIT_STROKE, mark: Mark::Shade }
     }
 
     pub(super) fn neutral(self) -> Self {

@@ -36,7 +36,8 @@ fn open(browser: &mut Browser, dir: &Path) -> PathBuf {
 
     // Every plot has coloured pixels and draws every series with points.
     browser.evaluate(
-        "document.querySelectorAll('.subjects input:not(:checked)').forEach((box) => box.click()), \
+        "document.querySelectorAll('.more, .subjects input:not(:checked), .key [aria-pressed=false]:not(.whole)')\
+           .forEach((box) => box.click()), \
          new Promise((done) => setTimeout(done, 100))",
     );
     let empty = browser.evaluate(
@@ -210,8 +211,8 @@ const OVERLAY_HAS_THE_MEANS: &str = "(() => {
   const means = overlay.panels.find(({ id }) => id.startsWith('rate:')).series.filter(({ id }) => id === 'mean');
   const held = ({ x, y }, at) => y[x.findLastIndex((from) => from <= at)];
   const wrong = means.flatMap((mean) => {
-    const { label } = overlay.subjects[mean.subject];
-    const runs = rates.filter(({ subject }) => time.subjects[subject].kind === label);
+    const { kind, label } = overlay.subjects[mean.subject];
+    const runs = rates.filter(({ subject }) => time.subjects[subject].kind === kind);
     if (runs.length !== 2 || mean.n < 100) return [`${label}: ${runs.length} runs, ${mean.n} points`];
     return [...mean.x].flatMap((at, i) => {
       const [a, b] = runs.map((run) => held(run, at));
@@ -237,7 +238,10 @@ fn checkboxes_select_controllers_and_seeds() {
     let page = open(&mut browser, &dir);
     compare(&mut browser, &dir);
     browser.open(&page);
-    assert_eq!(browser.evaluate(OVERLAY_HAS_THE_MEANS), json!(["fixed", "gcc-2016"]));
+    assert_eq!(browser.evaluate(OVERLAY_HAS_THE_MEANS), json!(["fixed (n = 2)", "gcc-2016 (n = 2)"]));
+    let cut = "[2, 0].map((figure) => paceline.figures[figure].panels.filter(({ id }) => /^(rate:|queue:|gradient)/.test(id))\
+               .map(({ plot }) => [plot.cut(-1), plot.yRange()[0] < 0].join())).flat()";
+    assert_eq!(browser.evaluate(cut), json!(["0,false", "0,false", "-1,true"]), "only signals are below 0");
     let boxes = "[...document.querySelectorAll('.set:last-of-type .subjects label')].map((l) => [l.textContent, l.firstChild.checked])";
     let expected = json!([["fixed", true], ["gcc-2016", true], ["seed 1", true], ["seed 2", false]]);
     assert_eq!(browser.evaluate(boxes), expected);
