@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Media that several links share: the links transmit one after the other, in an order that the medium decides.
+//! Media on which links transmit one after the other, in an order that the medium decides. Links share some of them; a cell has one
+//! link.
 //!
 //! A link with packets requests the medium. The medium decides from arrival times, capacities and seed alone when the link
 //! transmits, and what else happens to the packets. The driver calls [`Medium::advance`] before and after each arrival at
@@ -21,7 +22,7 @@ use wifi::Wifi;
 
 pub(super) use cell::{PATTERN, is_pattern};
 
-/// A medium that links share. It knows its links by their indices in a slice, which the driver passes to each call.
+/// A medium on which links transmit. It knows its links by their indices in a slice, which the driver passes to each call.
 pub trait Medium: Send {
     /// Returns the indices of the links.
     fn members(&self) -> &[usize];
@@ -40,7 +41,7 @@ pub trait Medium: Send {
     }
 }
 
-/// A link that shares a medium.
+/// A link on a medium.
 #[derive(Clone, Copy, Debug)]
 struct Member<'a> {
     hop: usize,

@@ -11,13 +11,16 @@ const fn us(least: i64, most: i64) -> ParameterKind {
     ParameterKind::Time(TimeDelta::from_micros(least), TimeDelta::from_micros(most))
 }
 
+/// The shortest interval of events, which bounds the work of a slot.
+const SHORTEST: TimeDelta = TimeDelta::from_millis(10);
+
 /// Up to an hour.
 const LONG: ParameterKind = us(0, 3_600_000_000);
 
 pub(super) const ENTRY: ServerEntry = ServerEntry {
     name: "nr",
     summary: "one direction of a 5G cell for one device: slots, grants, repeated blocks, blockage, handovers; its capacity is the mean rate \
-              of a queue that is never empty",
+              of a queue that is never empty, without blockages and handovers",
     parameters: &[
         Parameter::optional("direction", ParameterKind::Text, "up").about("`up`: from the device; `down`: to it"),
         Parameter::new("slot", us(62, 10_000), "0.5 ms").about("slot time (TS 38.211, 4.3.2, spacing of 30 kHz)"),
@@ -26,11 +29,11 @@ pub(super) const ENTRY: ServerEntry = ServerEntry {
              38.213, 11.1; this is the usual one at 3.5 GHz in Europe)",
         ),
         Parameter::optional("grants", ParameterKind::Text, "request").about(
-            "of an uplink: `request`: a device whose queue was empty asks for a grant, and one with a backlog reports it (TS 38.321, \
+            "of an uplink: `request`: a device whose queue was empty requests a grant, and one with a backlog reports it (TS 38.321, \
              5.4.4, 5.4.5); `configured`: it may use each slot (5.8.2)",
         ),
         Parameter::new("request_interval", us(1, 1_000_000), "10 ms")
-            .about("time between two chances to ask for a grant (TS 38.331, `SchedulingRequestResourceConfig`; the value is assumed)"),
+            .about("time between two chances to request a grant (TS 38.331, `SchedulingRequestResourceConfig`; the value is assumed)"),
         Parameter::new("grant_delay", us(0, 1_000_000), "4 ms")
             .about("from a request or report to the slot that it is granted (assumed: 8 slots)"),
         Parameter::new("first_grant", ParameterKind::Size(DataSize::from_bytes(1), DataSize::from_bytes(1_000_000)), "200 B")
@@ -66,6 +69,14 @@ pub(super) const ENTRY: ServerEntry = ServerEntry {
         if !is_pattern(values.text("pattern").unwrap_or(PATTERN)) {
             let hint = "write one letter for each slot, such as \"DDDSU\", with both directions";
             return error("pattern", "a pattern has the letters D, S and U", hint);
+        }
+        if values.fraction("block_error").get() > 0.9 {
+            return error("block_error", "at most 90 % of blocks may fail", "a cell aims at 10 %");
+        }
+        for parameter in ["blockage_interval", "handover_interval"] {
+            if (TimeDelta::from_nanos(1)..SHORTEST).contains(&values.time(parameter)) {
+                return error(parameter, "an interval is at least 10 ms", "0 s means none");
+            }
         }
         let medium = MediumPlan { name: String::new(), kind: MediumKind::Cell, values: values.clone() };
         Ok(Service { batch: Some(Batch::SINGLE), medium: Some(medium), ..Service::default() })

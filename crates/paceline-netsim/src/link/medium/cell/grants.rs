@@ -9,7 +9,7 @@
 use paceline_units::{DataSize, Time, TimeDelta};
 use std::collections::VecDeque;
 
-/// The grants of a device that must ask for each of them (3GPP TS 38.321, 5.4.4 and 5.4.5).
+/// The grants of a device that must request each of them (3GPP TS 38.321, 5.4.4 and 5.4.5).
 #[derive(Clone, Debug)]
 pub(super) struct Grants {
     /// A request may be sent at the multiples of this time.
@@ -43,7 +43,7 @@ impl Grants {
     }
 
     /// Uses grants for `sent` at `at`, and reports with it that `waiting` is left. A report that nothing is left ends the grants.
-    pub fn use_up(&mut self, at: Time, mut sent: DataSize, waiting: DataSize) {
+    pub fn consume(&mut self, at: Time, mut sent: DataSize, waiting: DataSize) {
         while let Some((_, size)) = self.granted.front_mut().filter(|(from, _)| *from <= at) {
             let used = sent.min(*size);
             (sent, *size) = (sent - used, *size - used);
@@ -77,15 +77,15 @@ mod tests {
             (ms(24), bytes(0), bytes(200))
         );
         // 1200 bytes waited: 200 leave, 1000 are reported, and more arrives.
-        grants.use_up(ms(24), bytes(200), bytes(1000));
+        grants.consume(ms(24), bytes(200), bytes(1000));
         assert_eq!((grants.ready(ms(13)), grants.allowed(ms(28))), (ms(28), bytes(1000)));
-        grants.use_up(ms(28), bytes(600), bytes(900));
+        grants.consume(ms(28), bytes(600), bytes(900));
         assert_eq!(
             (grants.allowed(ms(29)), grants.allowed(ms(32))),
             (bytes(400), bytes(900)),
             "500 more were reported"
         );
-        grants.use_up(ms(33), bytes(900), bytes(0));
+        grants.consume(ms(33), bytes(900), bytes(0));
         assert_eq!(grants.ready(ms(40)), ms(44), "a request at once");
     }
 }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A slot of the direction carries what the capacity gives in one pattern, divided by its slots in the pattern, so that a queue that is
-//! never empty leaves at the capacity. What a sender sees depends on what it sends: an uplink that was idle first asks for a grant, and a
+//! never empty leaves at the capacity. What a sender sees depends on what it sends: an uplink that was idle first requests a grant, and a
 //! backlog is granted as long as it is reported. `docs/explanation/radio.md` describes the model.
 
 mod channel;
@@ -120,6 +120,8 @@ pub(super) struct Cell {
     channel: Channel,
     random: RandomStream,
     split: Option<Split>,
+    /// The part of a byte that the last slot did not carry.
+    rest: f64,
     /// No slot before this time is free.
     free: Time,
     /// The packets until now are decoded by this time: the link layer delivers them in order.
@@ -131,7 +133,7 @@ pub(super) struct Cell {
 impl Cell {
     pub fn new(member: &Member<'_>, streams: &RandomStreams, path: &str) -> Self {
         let values = member.values;
-        let asks = values.text("direction") != Some("down") && values.text("grants") != Some("configured");
+        let needs_grant = values.text("direction") != Some("down") && values.text("grants") != Some("configured");
         let grants = || {
             let (interval, delay) = (values.time("request_interval"), values.time("grant_delay"));
             Grants::new(interval, delay, values.size("first_grant"))
@@ -139,11 +141,12 @@ impl Cell {
         Self {
             member: [member.hop],
             slots: Slots::new(values),
-            grants: asks.then(grants),
+            grants: needs_grant.then(grants),
             repetition: Repetition::new(values),
-            channel: Channel::new(values, streams.stream(&format!("{path}/channel"))),
+            channel: Channel::new(values, streams, path),
             random: streams.stream(&format!("{path}/blocks")),
             split: None,
+            rest: 0.0,
             free: Time::ZERO,
             decoded: Time::ZERO,
             next: Time::MAX,
@@ -162,7 +165,10 @@ impl Cell {
     fn transmit(&mut self, at: Time, link: &mut Link) {
         self.free = at + self.slots.length;
         let Some(rate) = link.available_rate(at) else { return };
-        let whole = rate.scale(self.channel.part(at)) * self.slots.share();
+        // In bytes. The part of a byte that is left goes to the next slot.
+        let room = rate.as_bps_f64() / 8.0 * self.channel.part(at) * self.slots.share().as_secs_f64() + self.rest;
+        let whole = DataSize::from_bytes(room as u64);
+        self.rest = room - whole.as_bytes() as f64;
         let allowed = self.grants.as_ref().map_or(whole, |grants| grants.allowed(at).min(whole));
         let mut room = allowed;
         let mut decoded = None;
@@ -187,7 +193,7 @@ impl Cell {
         link.set_unfinished(at, self.split.is_some());
         if let Some(grants) = self.grants.as_mut().filter(|_| allowed > DataSize::ZERO) {
             let waiting = link.backlog() + self.split.map_or(DataSize::ZERO, |split| split.rest);
-            grants.use_up(at, allowed - room, waiting);
+            grants.consume(at, allowed - room, waiting);
         }
     }
 }

@@ -5,7 +5,7 @@ use super::super::build_media;
 use super::*;
 use crate::link::queue::{Descriptor, QueueLimit, testing};
 use crate::link::server::{SERVERS, ServerPlan};
-use crate::link::{Capacity, CapacityEnd, HopPlan, Output};
+use crate::link::{Capacity, CapacityEnd, HopPlan, Output, Schedule};
 use crate::parameter::Value;
 use paceline_units::{Ecn, Fraction, Rate};
 
@@ -20,10 +20,8 @@ struct Path {
 
 impl Path {
     fn new(given: &[(&str, Value)], texts: &[(&'static str, &str)]) -> Self {
-        let entry = SERVERS.iter().find(|entry| entry.name == "nr").unwrap();
-        let texts = texts.iter().map(|(key, text)| (*key, (*text).to_owned())).collect();
-        let service = (entry.build)(&Values::new(entry.parameters, given).with_texts(texts)).unwrap();
-        Self::of(ServerPlan { entry, service }, Capacity::constant(Rate::from_kbps(8000)))
+        let service = built(given, texts).unwrap();
+        Self::of(ServerPlan { service, ..ServerPlan::default() }, Capacity::constant(Rate::from_kbps(8000)))
     }
 
     fn of(server: ServerPlan, capacity: Capacity) -> Self {
@@ -95,8 +93,27 @@ fn uplink_that_was_idle_asks_first() {
     assert_eq!(delays, [19_000, 9000]);
 }
 
-/// With an error of a block for certain, all four attempts fail each time: never delivered. With 10 %, the mean delay of a block is
-/// 5 ms · (0.1 + 0.01 + 0.001) + 40 ms · 0.0001 / (1 − 0.0001) + ... = 0.56 ms.
+/// In an outage of the capacity and behind a queue that drops, packets wait or are lost, and the rest leaves.
+#[test]
+fn outages_and_changes_of_the_capacity_are_followed() {
+    let rates = Schedule::new(
+        vec![(Time::ZERO, 8000), (ms(100), 0), (ms(600), 4000)]
+            .into_iter()
+            .map(|(at, kbps)| (at, Rate::from_kbps(kbps)))
+            .collect(),
+    );
+    let capacity = Capacity::rates(rates.unwrap(), CapacityEnd::Hold).unwrap();
+    let server = ServerPlan { service: built(&[], &[]).unwrap(), ..ServerPlan::default() };
+    let mut path = Path::of(server, capacity);
+    path.send((0..400).map(|n| ms(2 * n)));
+    let gap = path.left.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap();
+    assert!((490.0..560.0).contains(&gap.as_millis_f64()), "{gap}");
+    // 400 packets of 10 kbit: 0.8 Mbit in the first 100 ms, less a request, and 3.2 Mbit at 4 Mbit/s.
+    let last = (*path.left.last().unwrap() - Time::ZERO).as_secs_f64();
+    assert!((1.4..1.7).contains(&last), "{last}");
+}
+
+/// With 10 %, the mean delay of a block is 5 ms · (0.1 + 0.01 + 0.001) + 40 ms · 0.0001, and little more: 0.56 ms.
 #[test]
 fn failed_blocks_delay_what_follows() {
     let repetition =
@@ -117,10 +134,18 @@ fn failed_blocks_delay_what_follows() {
 #[test]
 fn a_backlog_leaves_at_the_capacity() {
     for texts in [&[][..], &[("grants", "configured")], &[("direction", "down")], &[("pattern", "DU")]] {
-        let mut path = Path::new(&[], texts);
-        path.send((0..8000).map(|n| Time::from_nanos(n * 100_000)));
-        let seconds = (*path.left.last().unwrap() - Time::ZERO).as_secs_f64();
-        assert!((seconds - 10.0).abs() < 0.05, "{texts:?}: 8000 packets of 10 kbit took {seconds} s at 8 Mbit/s");
+        // 6 kbit/s are 0.47 bytes in a slot of the downlink.
+        for (kbps, packets) in [(8000, 8000), (6, 6)] {
+            let service = built(&[], texts).unwrap();
+            let server = ServerPlan { service, ..ServerPlan::default() };
+            let mut path = Path::of(server, Capacity::constant(Rate::from_kbps(kbps)));
+            path.send((0..packets).map(|n| Time::from_nanos(n * 100_000)));
+            let seconds = (*path.left.last().unwrap() - Time::ZERO).as_secs_f64();
+            assert!(
+                (seconds - 10.0).abs() < 0.05,
+                "{texts:?}: {packets} packets of 10 kbit took {seconds} s at {kbps} kbit/s"
+            );
+        }
     }
 }
 
@@ -132,7 +157,7 @@ fn median(mut all: Vec<i64>) -> i64 {
 /// What a saturating sender recorded says nothing of the delay of a light one. A packet each 47 ms waits for a request (0 to 10 ms), two grants of
 /// 4 ms and their slots: 13 to 24 ms. On a replay of the departures of a saturated run the same packets wait for one slot, less than 5 ms.
 #[test]
-fn a_light_sender_waits_and_a_replay_of_a_heavy_one_hides_it() {
+fn light_sender_waits_for_grants_unlike_on_a_replay() {
     let light = || (0..400).map(|n| ms(n * 47));
     let real = Path::new(&[NO_ERRORS], &[]).send(light());
     assert!(real.iter().all(|delay| (9_000..=26_000).contains(delay)), "{real:?}");
@@ -143,11 +168,29 @@ fn a_light_sender_waits_and_a_replay_of_a_heavy_one_hides_it() {
     let replay = Capacity::opportunities(at, DataSize::from_bytes(1250), end).unwrap();
     let replayed = Path::of(ServerPlan::default(), replay).send(light());
     let configured = Path::new(&[NO_ERRORS], &[("grants", "configured")]).send(light());
-    for (name, all) in [("requests", &real), ("configured", &configured), ("replay", &replayed)] {
-        println!("{name}: median {} µs, longest {} µs", median(all.clone()), all.iter().max().unwrap());
-    }
-    let (real, replayed) = (median(real), median(replayed));
-    assert!((14_000..20_000).contains(&real) && replayed < 3_000, "{real} and {replayed} µs");
+    let longest = [&real, &configured, &replayed].map(|all| *all.iter().max().unwrap());
+    let medians = [real, configured, replayed].map(median);
+    // The table of `docs/explanation/radio.md`; the longest of the replay is the first request of the heavy sender.
+    assert_eq!((medians, longest), ([15_000, 1500, 1000], [19_000, 2500, 10_000]));
+}
+
+fn channel(given: &[(&str, Value)]) -> Channel {
+    let entry = SERVERS.iter().find(|entry| entry.name == "nr").unwrap();
+    Channel::new(&Values::new(entry.parameters, given), &RandomStreams::new(3), "cell")
+}
+
+/// A sender that uses every slot and one that uses each fiftieth see the same channel.
+#[test]
+fn channel_does_not_depend_on_the_slots_that_are_used() {
+    let second = Value::Time(TimeDelta::from_secs(1));
+    let given = [("fading", Value::Number(1.0)), ("blockage_interval", second), ("handover_interval", second)];
+    let parts = |step: usize| -> Vec<f64> {
+        let mut channel = channel(&given);
+        (0..20_000).step_by(step).map(|n| channel.part(ms(n))).collect()
+    };
+    let all = parts(1);
+    assert_eq!(parts(50), all.iter().copied().step_by(50).collect::<Vec<_>>());
+    assert!(all.contains(&0.0) && all.iter().any(|part| *part > 1.0));
 }
 
 /// Parts of the rate: the mean of the fading is 1, its coefficient of variation the given one; a blockage of mean 1 s each 9 s leaves
@@ -155,8 +198,7 @@ fn a_light_sender_waits_and_a_replay_of_a_heavy_one_hides_it() {
 #[test]
 fn channel_has_its_statistics() {
     let parts = |given: &[(&str, Value)]| -> Vec<f64> {
-        let entry = SERVERS.iter().find(|entry| entry.name == "nr").unwrap();
-        let mut channel = Channel::new(&Values::new(entry.parameters, given), RandomStreams::new(3).stream("channel"));
+        let mut channel = channel(given);
         (0..2_000_000).map(|n| channel.part(ms(10 * n))).collect()
     };
     let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
@@ -170,4 +212,33 @@ fn channel_has_its_statistics() {
     assert!((share - 0.1).abs() < 0.01 && blocked.contains(&0.05), "{share}");
     let handovers = parts(&[("handover_interval", second(1.0))]);
     assert!((1.0 - mean(&handovers) - 0.04 / 1.04).abs() < 0.002, "{}", mean(&handovers));
+}
+
+fn built(
+    given: &[(&str, Value)],
+    texts: &[(&'static str, &str)],
+) -> Result<crate::link::server::Service, &'static str> {
+    let entry = SERVERS.iter().find(|entry| entry.name == "nr").unwrap();
+    let texts = texts.iter().map(|(key, text)| (*key, (*text).to_owned())).collect();
+    (entry.build)(&Values::new(entry.parameters, given).with_texts(texts)).map_err(|error| error.parameter)
+}
+
+#[test]
+fn values_without_a_meaning_are_refused() {
+    assert_eq!(built(&[("block_error", percent(91.0))], &[]), Err("block_error"));
+    for (key, text) in [
+        ("pattern", "DDDS"),
+        ("pattern", "U"),
+        ("pattern", "DXU"),
+        ("pattern", ""),
+        ("grants", "none"),
+        ("direction", "left"),
+    ] {
+        assert_eq!(built(&[], &[(key, text)]), Err(key), "{text}");
+    }
+    let time = |nanos| Value::Time(TimeDelta::from_nanos(nanos));
+    assert_eq!(built(&[("handover_interval", time(9_999_999))], &[]), Err("handover_interval"));
+    assert!(
+        built(&[("block_error", percent(90.0)), ("handover_interval", time(10_000_000))], &[("pattern", "SU")]).is_ok()
+    );
 }
