@@ -250,7 +250,7 @@ impl SendHalf for Guard {
         // The event of each packet. Without the other paths this is a short function.
         let &Event::Sent(packet) = event else { return self.handle_other(now, event, signals) };
         if packet.kind == PacketKind::Media {
-            self.sent = true;
+            self.sent = self.is_on;
             if self.decrease_due == Time::MAX {
                 return self.handle_first(now, event, signals);
             }
