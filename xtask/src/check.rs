@@ -48,13 +48,13 @@ const STAGES: &[Stage] = &[
     Stage { name: "browser", help: "tests with Chromium: calls in real time, pages", default: false, run: browser },
     Stage {
         name: "package",
-        help: "the embeddable crates as published: packaged, built alone without C, used by a program",
+        help: "the published crates: packaged, built alone without C, used by a program",
         default: false,
         run: package::check,
     },
     Stage {
         name: "api",
-        help: "the public interface of the embeddable crates is that of their api.txt",
+        help: "the public interface of the published crates is that of their api.txt",
         default: false,
         run: api::check,
     },
