@@ -163,6 +163,8 @@ impl State {
         self.newest = self.newest.max(sent);
         let arrival = Some(remote(now));
         for number in self.bursts.handle_ack(sent, bytes) {
+            // An ACK names packets in ascending order, but packets of an earlier ACK may be newer.
+            self.is_unordered |= self.report.packets.last().is_some_and(|last| number < last.number);
             self.report.packets.push(PacketArrival::new(number, arrival));
             self.arrived += 1;
         }
@@ -237,9 +239,7 @@ impl State {
     }
 
     fn pass_report(&mut self, now: Time) {
-        if std::mem::take(&mut self.is_unordered) {
-            self.report.packets.sort_unstable_by_key(|packet| packet.number);
-        }
+        self.sort_packets();
         self.report.number += 1;
         // The receiver has held no report, on the clock of arrivals.
         self.report.written = remote(now);
@@ -249,6 +249,13 @@ impl State {
         // quinn declares a packet lost 9/8 of a round-trip time after a newer one was acknowledged.
         let patience = self.srtt * 10 + TimeDelta::from_secs(1);
         self.forget(self.newest.min(now - patience));
+    }
+
+    fn sort_packets(&mut self) {
+        if std::mem::take(&mut self.is_unordered) {
+            self.report.packets.sort_unstable_by_key(|packet| packet.number);
+        }
+        debug_assert!(self.report.packets.is_sorted_by_key(|packet| packet.number));
     }
 
     fn pass_losses(&mut self, now: Time) {
@@ -326,3 +333,6 @@ fn slack_max(srtt: TimeDelta) -> TimeDelta {
 fn remote(now: Time) -> RemoteTime {
     RemoteTime::from_nanos(now.as_nanos())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+use super::*;
+use paceline::{Decision, Event, SendHalf};
+use std::sync::{Mutex, PoisonError};
+
+const MTU: u16 = 1452;
+const PACKET: u64 = 1200;
+const RTT: Duration = Duration::from_millis(50);
+
+/// The time of a report, the packets in it, and whether each one arrived.
+type Passed = (Time, Vec<(u64, bool)>);
+
+/// A controller of a constant rate that records the reports.
+#[derive(Clone, Debug, Default)]
+struct Recorder(std::sync::Arc<Mutex<Vec<Passed>>>);
+
+impl SendHalf for Recorder {
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, _signals: &mut Signals) {
+        if let Event::Feedback(feedback) = event {
+            let packets = feedback.packets.iter().map(|packet| (packet.sequence, packet.arrival.is_some()));
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push((now, packets.collect()));
+        }
+    }
+
+    fn decision(&self) -> Decision {
+        Decision::new(Rate::from_kbps(5000))
+    }
+}
+
+/// A state that quinn calls, with times in ms. Packet `n` has quinn's number `n + 10`.
+struct Calls {
+    state: State,
+    start: Instant,
+    recorder: Recorder,
+}
+
+impl Calls {
+    #[allow(clippy::disallowed_methods, reason = "an instant has no other origin; only differences matter")]
+    fn new() -> Self {
+        let (start, recorder) = (Instant::now(), Recorder::default());
+        let rate = Rate::from_kbps(5000);
+        let encoder = Encoder::new(Target {
+            rate,
+            stable_rate: rate,
+            pacing: rate,
+            application_limited: false,
+            rtt: INITIAL_RTT,
+            updated: start,
+        });
+        let controller = Controller::from_sender(recorder.clone());
+        let mut state = State::new(controller, &Setup::new(rate, rate, rate), encoder, start, MTU);
+        state.bursts.skip(HANDSHAKE_PACKETS - 1);
+        Self { state, start, recorder }
+    }
+
+    fn at(&self, ms: u64) -> Instant {
+        self.start + Duration::from_millis(ms)
+    }
+
+    fn send(&mut self, ms: u64) {
+        let number = HANDSHAKE_PACKETS + self.state.sender.packets_sent();
+        self.state.handle_sent(self.at(ms), PACKET, number, true);
+    }
+
+    /// Handles an ACK of packets that were sent at these times.
+    fn ack(&mut self, ms: u64, sent: &[u64]) {
+        for &sent in sent {
+            self.state.handle_ack(self.at(ms), self.at(sent), PACKET, true, RTT);
+        }
+    }
+
+    fn passed(&self) -> Vec<Passed> {
+        self.recorder.0.lock().unwrap().clone()
+    }
+}
+
+/// Packet `n` is sent at `n` ms. After a report, two ACKs come within the interval of reports.
+#[test]
+fn packets_of_several_acks_are_sorted() {
+    for (first, second, is_unordered) in [(&[12][..], &[5, 13][..], true), (&[5, 12], &[13], false)] {
+        let mut calls = Calls::new();
+        (0..14).for_each(|ms| calls.send(ms));
+        calls.ack(50, &[0]);
+        calls.ack(60, first);
+        calls.ack(70, second);
+        assert_eq!(calls.state.is_unordered, is_unordered);
+        calls.state.sort_packets();
+        let numbers: Vec<u64> = calls.state.report.packets.iter().map(|packet| packet.number).collect();
+        assert_eq!(numbers, [5, 12, 13]);
+    }
+}
