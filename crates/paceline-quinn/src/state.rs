@@ -73,6 +73,8 @@ pub(crate) struct State {
     srtt: TimeDelta,
     has_rtt: bool,
     mtu: u16,
+    /// The time of persistent congestion, until a report covers an ACK of a packet that was sent later.
+    congested: Option<Time>,
     window: u64,
     /// What the window allows in addition to the round-trip time at the target; less if it is negative.
     slack: TimeDelta,
@@ -110,6 +112,7 @@ impl State {
             srtt: INITIAL_RTT,
             has_rtt: false,
             mtu,
+            congested: None,
             window: 0,
             slack: slack_max(INITIAL_RTT),
             sent: DataSize::ZERO,
@@ -192,7 +195,8 @@ impl State {
         }
     }
 
-    /// Handles lost packets. After persistent congestion the window is the least one until the next report (RFC 9002, section 7.6.2).
+    /// Handles lost packets. After persistent congestion the window is the least one (RFC 9002, section 7.6.2), until a report shows that the
+    /// path carries packets again.
     pub fn handle_loss(&mut self, now: Instant, sent: Instant, bytes: u64, is_persistent: bool) {
         let (now, sent) = (self.clock.time(now), self.clock.time(sent));
         let (report, lost) = (&mut self.report.packets, &mut self.lost);
@@ -206,7 +210,8 @@ impl State {
             self.advance(now);
         }
         if is_persistent {
-            self.window = self.window_min();
+            self.congested = Some(now);
+            self.update_window();
         }
     }
 
@@ -245,6 +250,7 @@ impl State {
         self.report.written = remote(now);
         self.sender.handle_report(now, &self.report);
         self.report.packets.clear();
+        self.congested = self.congested.filter(|since| self.newest < *since);
         self.pass_losses(now);
         // quinn declares a packet lost 9/8 of a round-trip time after a newer one was acknowledged.
         let patience = self.srtt * 10 + TimeDelta::from_secs(1);
@@ -306,6 +312,10 @@ impl State {
     }
 
     fn update_window(&mut self) {
+        if self.congested.is_some() {
+            self.window = self.window_min();
+            return;
+        }
         let decision = self.sender.decision();
         let by_rate = decision.target * (self.srtt + self.slack);
         let flight = self.sender.flight();

@@ -89,3 +89,29 @@ fn packets_of_several_acks_are_sorted() {
         assert_eq!(numbers, [5, 12, 13]);
     }
 }
+
+/// Packets are sent at 0 to 8 ms. An ACK at 100 ms covers the one at 8 ms, and quinn declares the others lost.
+#[test]
+fn window_is_the_least_one_after_persistent_congestion() {
+    let window_at = |mtu: u16| 2 * u64::from(mtu) + 1;
+    for is_persistent in [true, false] {
+        let mut calls = Calls::new();
+        let has_least_window = |calls: &Calls| calls.state.window() == window_at(calls.state.mtu);
+        (0..9).for_each(|ms| calls.send(ms));
+        calls.ack(100, &[8]);
+        calls.state.handle_loss(calls.at(100), calls.at(7), 8 * PACKET, is_persistent);
+        assert_eq!(has_least_window(&calls), is_persistent);
+        calls.state.handle_mtu(1400);
+        assert_eq!(has_least_window(&calls), is_persistent, "after a change of the MTU");
+        // The report with the losses leaves with this packet.
+        calls.send(130);
+        assert_eq!(calls.passed().len(), 1);
+        assert_eq!(has_least_window(&calls), is_persistent, "after the report with the losses");
+        calls.state.pass(Time::from_millis(140), false);
+        assert_eq!(has_least_window(&calls), is_persistent, "after a timeout");
+        calls.ack(180, &[130]);
+        calls.send(210);
+        assert_eq!(calls.passed().len(), 2);
+        assert!(!has_least_window(&calls), "a packet arrived that was sent later");
+    }
+}
