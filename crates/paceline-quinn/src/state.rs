@@ -234,8 +234,10 @@ impl State {
         if is_report_due {
             self.update_slack(now - self.reported);
             self.reported = now;
-            // The report came with the last ACK, perhaps long ago. The timeout may be one of waiting for it.
-            self.pass_report(self.acked);
+            // ACKs came at the time of the last one, perhaps long ago. The timeout may be one of waiting for them. Losses alone were found by
+            // quinn's timer, so the last ACK was before them.
+            let has_arrivals = self.report.packets.iter().any(|packet| packet.arrival.is_some());
+            self.pass_report(if has_arrivals { self.acked } else { now });
         }
         self.sender.handle_timeout(now);
         // Detects the application limit. What waits in quinn is unknown.

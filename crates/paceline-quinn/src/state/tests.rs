@@ -115,3 +115,26 @@ fn window_is_the_least_one_after_persistent_congestion() {
         assert!(!has_least_window(&calls), "a packet arrived that was sent later");
     }
 }
+
+/// An ACK at 60 ms covers packet 1. quinn's timer declares packet 0 lost at 120 ms, after the report on the ACK or, if no packet is sent
+/// in between, with it.
+#[test]
+fn reports_have_the_time_of_the_ack_or_of_the_loss() {
+    let ms = Time::from_millis;
+    let run = |sent: Option<u64>| {
+        let mut calls = Calls::new();
+        (0..3).for_each(|ms| calls.send(ms));
+        calls.ack(50, &[2]);
+        calls.ack(60, &[1]);
+        sent.into_iter().for_each(|ms| calls.send(ms));
+        calls.state.handle_loss(calls.at(120), calls.at(0), PACKET, false);
+        (calls.passed(), calls.state.report.written)
+    };
+    let first = (ms(50), vec![(2, true)]);
+    let (with_packet, written) = run(Some(90));
+    assert_eq!(with_packet, [first.clone(), (ms(60), vec![(1, true)]), (ms(120), vec![(0, false)])]);
+    assert_eq!(written, remote(ms(120)));
+    let (without, written) = run(None);
+    assert_eq!(without, [first, (ms(60), vec![(0, false), (1, true)])]);
+    assert_eq!(written, remote(ms(60)));
+}
