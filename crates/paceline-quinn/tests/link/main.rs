@@ -130,21 +130,21 @@ fn application_limit_is_reported() {
     }
 }
 
-/// quinn's counts of packets that were lost are those of the controller, and those that arrived but for ACKs.
+/// quinn's counts of packets that were lost are those of the controller to within 1 %, and those that arrived but for ACKs.
 #[test]
 fn reports_name_the_packets_that_quinn_loses() {
     for source in [Source::Encoder, Source::Bulk] {
-        let mut world = run(link().loss(0.03), "drc", source, 20);
+        let mut world = run(link().loss(0.03), "drc", source, 60);
         let (arrived, lost) = controller(&mut world).packets_reported();
         let path = world.client().stats().path;
         println!(
             "{source:?}: {arrived} arrived, {lost} lost; quinn: {} lost of {}",
             path.lost_packets, path.sent_packets
         );
-        let tenth = path.lost_packets / 10;
-        assert!(lost.abs_diff(path.lost_packets) <= tenth && path.lost_packets > 100);
+        let hundredth = path.lost_packets / 100;
+        assert!(lost.abs_diff(path.lost_packets) <= hundredth && path.lost_packets > 500);
         assert!((arrived + lost).abs_diff(path.sent_packets) <= path.sent_packets / 50);
-        let used = world.path.stats(Direction::Forward).rate(S(5), S(20) - MS(25));
+        let used = world.path.stats(Direction::Forward).rate(S(5), S(60) - MS(25));
         assert!(used > LINK.scale(0.8) && used <= LINK.scale(1.001), "random losses do not stop it: {used}");
     }
 }
