@@ -73,6 +73,8 @@ pub(crate) struct State {
     srtt: TimeDelta,
     has_rtt: bool,
     mtu: u16,
+    /// The time of persistent congestion, until a report covers an ACK of a packet that was sent later.
+    congested: Option<Time>,
     window: u64,
     /// What the window allows in addition to the round-trip time at the target; less if it is negative.
     slack: TimeDelta,
@@ -110,6 +112,7 @@ impl State {
             srtt: INITIAL_RTT,
             has_rtt: false,
             mtu,
+            congested: None,
             window: 0,
             slack: slack_max(INITIAL_RTT),
             sent: DataSize::ZERO,
@@ -163,6 +166,8 @@ impl State {
         self.newest = self.newest.max(sent);
         let arrival = Some(remote(now));
         for number in self.bursts.handle_ack(sent, bytes) {
+            // An ACK names packets in ascending order, but packets of an earlier ACK may be newer.
+            self.is_unordered |= self.report.packets.last().is_some_and(|last| number < last.number);
             self.report.packets.push(PacketArrival::new(number, arrival));
             self.arrived += 1;
         }
@@ -190,7 +195,8 @@ impl State {
         }
     }
 
-    /// Handles lost packets. After persistent congestion the window is the least one until the next report (RFC 9002, section 7.6.2).
+    /// Handles lost packets. After persistent congestion the window is the least one (RFC 9002, section 7.6.2), until a report shows that the
+    /// path carries packets again.
     pub fn handle_loss(&mut self, now: Instant, sent: Instant, bytes: u64, is_persistent: bool) {
         let (now, sent) = (self.clock.time(now), self.clock.time(sent));
         let (report, lost) = (&mut self.report.packets, &mut self.lost);
@@ -204,7 +210,8 @@ impl State {
             self.advance(now);
         }
         if is_persistent {
-            self.window = self.window_min();
+            self.congested = Some(now);
+            self.update_window();
         }
     }
 
@@ -227,8 +234,10 @@ impl State {
         if is_report_due {
             self.update_slack(now - self.reported);
             self.reported = now;
-            // The report came with the last ACK, perhaps long ago. The timeout may be one of waiting for it.
-            self.pass_report(self.acked);
+            // ACKs came at the time of the last one, perhaps long ago. The timeout may be one of waiting for them. Losses alone were found by
+            // quinn's timer, so the last ACK was before them.
+            let has_arrivals = self.report.packets.iter().any(|packet| packet.arrival.is_some());
+            self.pass_report(if has_arrivals { self.acked } else { now });
         }
         self.sender.handle_timeout(now);
         // Detects the application limit. What waits in quinn is unknown.
@@ -237,18 +246,24 @@ impl State {
     }
 
     fn pass_report(&mut self, now: Time) {
-        if std::mem::take(&mut self.is_unordered) {
-            self.report.packets.sort_unstable_by_key(|packet| packet.number);
-        }
+        self.sort_packets();
         self.report.number += 1;
         // The receiver has held no report, on the clock of arrivals.
         self.report.written = remote(now);
         self.sender.handle_report(now, &self.report);
         self.report.packets.clear();
+        self.congested = self.congested.filter(|since| self.newest < *since);
         self.pass_losses(now);
         // quinn declares a packet lost 9/8 of a round-trip time after a newer one was acknowledged.
         let patience = self.srtt * 10 + TimeDelta::from_secs(1);
         self.forget(self.newest.min(now - patience));
+    }
+
+    fn sort_packets(&mut self) {
+        if std::mem::take(&mut self.is_unordered) {
+            self.report.packets.sort_unstable_by_key(|packet| packet.number);
+        }
+        debug_assert!(self.report.packets.is_sorted_by_key(|packet| packet.number));
     }
 
     fn pass_losses(&mut self, now: Time) {
@@ -299,6 +314,10 @@ impl State {
     }
 
     fn update_window(&mut self) {
+        if self.congested.is_some() {
+            self.window = self.window_min();
+            return;
+        }
         let decision = self.sender.decision();
         let by_rate = decision.target * (self.srtt + self.slack);
         let flight = self.sender.flight();
@@ -326,3 +345,6 @@ fn slack_max(srtt: TimeDelta) -> TimeDelta {
 fn remote(now: Time) -> RemoteTime {
     RemoteTime::from_nanos(now.as_nanos())
 }
+
+#[cfg(test)]
+mod tests;
