@@ -199,9 +199,8 @@ pub(crate) fn verdict(flows: &[Flow], explained: &[FlowExplanation]) -> String {
         }
     };
     let least = NOTABLE * poor as f64;
-    let is_notable = |cause: &&CauseSummary| {
-        cause.poor_s as f64 >= least && (falls.is_empty() || cause.kind == EpisodeKind::Drop)
-    };
+    let is_notable =
+        |cause: &&CauseSummary| cause.poor_s as f64 >= least && (falls.is_empty() || cause.kind == EpisodeKind::Drop);
     let mut notable: Vec<&CauseSummary> = of.causes.iter().filter(is_notable).take(2).collect();
     // A second has at most one finding, so the sum of all causes is at most `poor`.
     let explained: usize = of.causes.iter().filter(|cause| cause.cause != UNKNOWN).map(|cause| cause.poor_s).sum();
@@ -215,9 +214,8 @@ pub(crate) fn verdict(flows: &[Flow], explained: &[FlowExplanation]) -> String {
     if !known.is_empty() {
         sentence += &format!(", because {}", known.join(", and "));
     }
-    let is_unknown = is_unexplained
-        || poor > 0 && notable.is_empty()
-        || notable.iter().any(|cause| cause.cause == UNKNOWN);
+    let is_unknown =
+        is_unexplained || poor > 0 && notable.is_empty() || notable.iter().any(|cause| cause.cause == UNKNOWN);
     if is_unknown {
         let (why, record) = unknowable(flow);
         let of_some = if known.is_empty() { "" } else { " of some of it" };
