@@ -20,9 +20,11 @@ pub struct Explanation {
     pub format: String,
     /// What the input cannot show, and what was wrong with it.
     pub notes: Vec<String>,
+    /// The flows of the input. The answer is about the one that was poor for longest.
     pub flows: Vec<FlowExplanation>,
 }
 
+/// The explanation of one flow. Times in seconds count from its first packet or sample.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct FlowExplanation {
     /// Name of the flow.
@@ -31,18 +33,19 @@ pub struct FlowExplanation {
     pub is_sent: bool,
     /// What it carries; `null` if the input does not say it.
     pub media: Option<Media>,
+    /// The time from its first to its last packet or sample, s.
     pub duration_s: f64,
     /// The quantity whose drops are explained; `null` if there is none.
     pub rate: Option<Quantity>,
-    /// The highest and the last rate, bit/s.
+    /// The highest value of that quantity, bit/s.
     pub highest_bps: Option<f64>,
-    /// See [`highest_bps`](Self::highest_bps).
+    /// The last value of that quantity, bit/s.
     pub last_bps: Option<f64>,
     /// Share of packets lost.
     pub loss_ratio: Option<f64>,
-    /// Freezes and their total time, s.
+    /// The number of freezes.
     pub freezes: usize,
-    /// See [`freezes`](Self::freezes).
+    /// The total time of freezes, s.
     pub frozen_s: f64,
     /// When the connection was lost and when it returned, s.
     pub disconnected_s: Vec<(f64, f64)>,
@@ -71,12 +74,14 @@ pub struct SeriesSummary {
     pub points: usize,
 }
 
+/// A drop, a plateau or a slow return of the rate, with its cause.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct FindingDocument {
     /// What happened.
     pub kind: EpisodeKind,
     /// Beginning, s since the flow's first packet or sample.
     pub start_s: f64,
+    /// End, s since the flow's first packet or sample.
     pub end_s: f64,
     /// The rate before, bit/s.
     pub from_bps: f64,
@@ -101,9 +106,11 @@ pub struct FindingDocument {
 pub struct OtherCause {
     /// Its id.
     pub cause: &'static str,
+    /// Its evidence.
     pub evidence: EvidenceDocument,
 }
 
+/// What in the input shows a cause.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct EvidenceDocument {
     /// How strong it is.
@@ -116,6 +123,8 @@ pub struct EvidenceDocument {
     pub span_s: (f64, f64),
 }
 
+/// Explains each flow of a call: finds the drops, plateaus and slow returns of its rate, and their causes. The `verdict` is about the
+/// [worst](summary::worst) flow.
 pub fn explain(call: &Call) -> Explanation {
     let flows: Vec<FlowExplanation> = call.flows.iter().map(of).collect();
     let verdict = summary::verdict(&call.flows, &flows);

@@ -101,6 +101,8 @@ pub enum Quantity {
     CeArrived,
     /// Packets that were sent ECN-capable and arrived as not capable: a hop cleared the field.
     EctCleared,
+    /// Packets that were sent ECN-capable and did not arrive.
+    EctLost,
     /// Packets that reports first called lost, and later received.
     Recovered,
 }
@@ -376,6 +378,7 @@ impl Quantity {
             Self::EctArrived => ("packets arrived with ECT", "packets", 1.0),
             Self::CeArrived => ("packets arrived with CE", "packets", 1.0),
             Self::EctCleared => ("packets whose ECT was cleared", "packets", 1.0),
+            Self::EctLost => ("packets with ECT lost", "packets", 1.0),
             Self::Recovered => ("packets reported lost, then received", "packets", 1.0),
         }
     }

@@ -26,8 +26,9 @@ struct Bin {
     feedback_sent: Reports,
     delay: Option<(f64, f64)>,
     gap: f64,
-    /// Packets that were sent ECN-capable, arrived so, arrived with CE, and lost what they were sent with.
-    ecn: [u32; 4],
+    /// Packets that were sent ECN-capable, arrived so, arrived with CE, arrived with a cleared field, and did not arrive although they
+    /// were sent ECN-capable.
+    ecn: [u32; 5],
 }
 
 /// What a report says.
@@ -86,7 +87,7 @@ pub struct Saw {
     pub feedback_sent: bool,
     /// Which packets arrived.
     pub outcomes: bool,
-    /// ECN-capable packets at the sender, ECN fields of arrivals, and an ECN-capable one of either.
+    /// ECN-capable packets at the sender, ECN fields of arrivals (known even if nothing arrives), and an ECN-capable one of either.
     pub ecn_sent: bool,
     pub ecn_arrived: bool,
     pub ecn: bool,
@@ -137,6 +138,7 @@ impl PacketSeries {
         let sent = self.in_flight.remove(&key)?;
         if let Some(bin) = self.bin(sent.0) {
             bin.arrived += 1;
+            bin.ecn[4] = bin.ecn[4].saturating_sub(u32::from(sent.1.is_capable()));
         }
         Some(sent)
     }
@@ -152,7 +154,21 @@ impl PacketSeries {
         }
         if let Some(bin) = self.bin(at) {
             bin.ecn[0] += 1;
+            // Lost until its arrival is seen.
+            bin.ecn[4] += u32::from(key.is_some());
         }
+    }
+
+    /// A report says that a packet that was sent ECN-capable at `at` did not arrive.
+    pub fn ecn_lost(&mut self, at: Time) {
+        if let Some(bin) = self.bin(at) {
+            bin.ecn[4] += 1;
+        }
+    }
+
+    /// The input shows the ECN fields of arrivals, even if nothing arrives.
+    pub fn shows_ecn_of_arrivals(&mut self) {
+        self.saw.ecn_arrived = true;
     }
 
     /// A packet arrived with this ECN field. `was_capable`: it is known to have left ECN-capable.
@@ -271,8 +287,10 @@ impl PacketSeries {
             add(Quantity::PacketsSent, of_outcome, &|bin| Some(f64::from(bin.sent)));
             add(Quantity::PacketsLost, of_outcome, &|bin| Some(f64::from(bin.sent.saturating_sub(bin.arrived))));
         }
-        let quantities = [Quantity::EctSent, Quantity::EctArrived, Quantity::CeArrived, Quantity::EctCleared];
-        let is_seen = [saw.ecn_sent, saw.ecn_arrived, saw.ecn_arrived, saw.ecn_sent && saw.ecn_arrived];
+        let quantities =
+            [Quantity::EctSent, Quantity::EctArrived, Quantity::CeArrived, Quantity::EctCleared, Quantity::EctLost];
+        let both = saw.ecn_sent && saw.ecn_arrived;
+        let is_seen = [saw.ecn_sent, saw.ecn_arrived, saw.ecn_arrived, both, both];
         for (index, quantity) in quantities.into_iter().enumerate().filter(|(index, _)| saw.ecn && is_seen[*index]) {
             let origin = if quantity == Quantity::EctSent { Origin::Sender } else { of_outcome };
             add(quantity, origin, &|bin| Some(f64::from(bin.ecn[index])));

@@ -198,16 +198,24 @@ pub(crate) fn verdict(flows: &[Flow], explained: &[FlowExplanation]) -> String {
             format!(" was not poor in {whole:.0} s: its rate neither fell nor stood still for a cause that shows")
         }
     };
-    let is_notable = |cause: &&CauseSummary| {
-        cause.poor_s as f64 >= NOTABLE * poor as f64 && (falls.is_empty() || cause.kind == EpisodeKind::Drop)
-    };
-    let notable: Vec<&CauseSummary> = of.causes.iter().filter(is_notable).take(2).collect();
+    let least = NOTABLE * poor as f64;
+    let is_notable =
+        |cause: &&CauseSummary| cause.poor_s as f64 >= least && (falls.is_empty() || cause.kind == EpisodeKind::Drop);
+    let mut notable: Vec<&CauseSummary> = of.causes.iter().filter(is_notable).take(2).collect();
+    // A second has at most one finding, so the sum of all causes is at most `poor`.
+    let explained: usize = of.causes.iter().filter(|cause| cause.cause != UNKNOWN).map(|cause| cause.poor_s).sum();
+    let is_unexplained = poor > 0 && poor.saturating_sub(explained) as f64 >= least;
+    if notable.is_empty() && !is_unexplained {
+        // Many causes, each with few of the poor seconds.
+        notable.extend(falls.first().filter(|cause| cause.poor_s > 0));
+    }
     let known = notable.iter().filter(|cause| cause.cause != UNKNOWN).map(|cause| reason(cause));
     let known: Vec<String> = known.collect();
     if !known.is_empty() {
         sentence += &format!(", because {}", known.join(", and "));
     }
-    let is_unknown = of.causes.is_empty() && poor > 0 || notable.iter().any(|cause| cause.cause == UNKNOWN);
+    let is_unknown =
+        is_unexplained || poor > 0 && notable.is_empty() || notable.iter().any(|cause| cause.cause == UNKNOWN);
     if is_unknown {
         let (why, record) = unknowable(flow);
         let of_some = if known.is_empty() { "" } else { " of some of it" };
@@ -321,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_limit_is_said_only_with_evidence() {
+    fn the_sender_or_the_path_is_excluded_only_with_evidence() {
         let mut flow = statistics();
         assert!(of(&flow).0.ends_with("; the application did not limit it."), "{}", of(&flow).0);
         flow.marks.push(Mark { at: Time::ZERO, kind: MarkKind::Limited(Limit::None) });
@@ -360,5 +368,62 @@ mod tests {
         }
         assert_eq!(of(&flow).1.poor_s, 31);
         assert!(of(&flow).0.contains("was poor for 31 of 60 s; the cause cannot be known"), "{}", of(&flow).0);
+    }
+
+    /// The sentence on [`statistics`] if its falls own these poor seconds, and no cause owns the others.
+    fn with_poor_seconds(owned: usize, unowned: usize) -> String {
+        let flow = statistics();
+        let (_, mut explained) = of(&flow);
+        explained.causes.iter_mut().for_each(|cause| cause.poor_s = 0);
+        explained.causes.iter_mut().find(|cause| cause.kind == EpisodeKind::Drop).unwrap().poor_s = owned;
+        explained.poor_s = owned + unowned;
+        verdict(&[flow], &[explained])
+    }
+
+    #[test]
+    fn poor_seconds_without_a_cause_are_unknown_from_a_fifth_of_all_poor_seconds() {
+        let some = "; the cause of some of it cannot be known from this file";
+        let most = with_poor_seconds(10, 30);
+        assert!(most.contains("poor for 40 of 60 s, because ") && most.contains("own-queue"), "{most}");
+        assert!(most.contains(some), "{most}");
+        assert!(with_poor_seconds(40, 10).contains(some));
+        for few in [with_poor_seconds(41, 10), with_poor_seconds(10, 0)] {
+            assert!(few.contains(", because ") && !few.contains("cannot be known"), "{few}");
+        }
+    }
+
+    #[test]
+    fn the_cause_is_unknown_if_no_cause_owns_a_fifth_of_the_poor_seconds() {
+        let none = with_poor_seconds(1, 30);
+        assert!(none.contains("was poor for 31 of 60 s; the cause cannot be known from this file"), "{none}");
+        assert!(!none.contains("because more was sent"), "{none}");
+    }
+
+    #[test]
+    fn freezes_far_from_every_finding_belong_to_no_cause() {
+        let mut flow = statistics();
+        let poor = of(&flow).1.poor_s;
+        let freeze = |s| MarkKind::Freeze(TimeDelta::from_secs(s));
+        flow.marks.push(Mark { at: Time::from_secs(15), kind: freeze(12) });
+        let (verdict, explained) = of(&flow);
+        assert_eq!(explained.poor_s, poor + 12);
+        assert_eq!(explained.causes.iter().map(|cause| cause.poor_s).sum::<usize>(), poor, "{explained:?}");
+        assert!(verdict.contains("own-queue") && verdict.contains("the cause of some of it cannot be"), "{verdict}");
+        // During a fall, freezes belong to its cause.
+        flow.marks[0] = Mark { at: Time::from_secs(25), kind: freeze(4) };
+        let (verdict, explained) = of(&flow);
+        assert_eq!(explained.poor_s, poor);
+        assert!(!verdict.contains("cannot be known"), "{verdict}");
+    }
+
+    #[test]
+    fn many_causes_with_few_poor_seconds_each_name_the_first() {
+        let flow = statistics();
+        let (_, mut explained) = of(&flow);
+        let drop = explained.causes.iter().find(|cause| cause.kind == EpisodeKind::Drop).unwrap().clone();
+        explained.causes = vec![CauseSummary { poor_s: 5, ..drop }; 6];
+        explained.poor_s = 30;
+        let verdict = verdict(&[flow], &[explained]);
+        assert!(verdict.contains("own-queue") && !verdict.contains("cannot be known"), "{verdict}");
     }
 }

@@ -129,6 +129,7 @@ impl Transport {
         let Some(key) = self.key(header) else { return };
         if self.ends == Ends::Both {
             self.packets.sent(at, key, bytes, false);
+            self.packets.shows_ecn_of_arrivals();
             return self.packets.ecn_sent(at, Some(key), ecn);
         }
         self.packets.ecn_sent(at, None, ecn);
@@ -253,6 +254,7 @@ impl Transport {
                             else {
                                 continue;
                             };
+                            self.packets.shows_ecn_of_arrivals();
                             let offset = reception.map(|reception| match reception.offset {
                                 ArrivalOffset::Units(_) => reception.offset.in_timestamp_units().unwrap_or(0),
                                 _ => 0,
@@ -278,6 +280,8 @@ impl Transport {
         let Some((sent, bytes, sent_ecn)) = self.awaited.remove(&key) else { return };
         if let Some(ecn) = ecn {
             self.packets.ecn_arrived(sent, sent_ecn.is_capable(), ecn);
+        } else if arrival.is_none() && sent_ecn.is_capable() {
+            self.packets.ecn_lost(sent);
         }
         self.has_packet_reports = true;
         self.packets.counted(sent, 1, u32::from(arrival.is_some()));
@@ -376,7 +380,8 @@ fn report_kind(bytes: &[u8]) -> Option<ReportKind> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_wire::ReportBlock;
+    use crate::ecn::{self, EcnFinding};
+    use paceline_wire::{CompoundWriter, Reception, ReportBlock};
 
     #[test]
     fn losses_are_shown_when_the_packets_were_sent() {
@@ -415,5 +420,59 @@ mod tests {
         assert_eq!(sums(Ecn::Ect1, Ecn::Ce), [Some(false), Some(true), Some(false)]);
         assert_eq!(sums(Ecn::Ect1, Ecn::NotEct), [Some(false), Some(false), Some(true)]);
         assert_eq!(sums(Ecn::NotEct, Ecn::NotEct), [None; 3], "ECN is not used");
+    }
+
+    /// Returns the ECN finding of 200 packets, of which every second one has ECT(1), and how many of those were lost. `fate`: the ECN
+    /// field with which a packet arrives, if it does. At the sender, RFC 8888 reports show it for packets before `reported`.
+    fn ecn_finding(ends: Ends, reported: u16, fate: impl Fn(Ecn) -> Option<Ecn>) -> (EcnFinding, Option<f64>) {
+        let mut transport = Transport::new(ends);
+        let mut report = [0; 200];
+        let sent = |index: u16| if index % 2 == 0 { Ecn::Ect1 } else { Ecn::NotEct };
+        for index in 0..200u16 {
+            let header = RtpHeader { ssrc: 7, sequence: index, ..RtpHeader::default() };
+            let at = Time::from_secs_f64(0.05 * f64::from(index));
+            transport.rtp_sent(at, &header, 1000, sent(index));
+            if ends == Ends::Both
+                && let Some(ecn) = fate(sent(index))
+            {
+                transport.rtp_arrived(at + TimeDelta::from_millis(20), &header, 1000, ecn);
+            }
+            if ends == Ends::Sender && index % 10 == 9 && index < reported {
+                let reception = |ecn| Reception { ecn, offset: ArrivalOffset::Units(20) };
+                let receptions: Vec<_> = (index - 9..=index).map(|index| fate(sent(index)).map(reception)).collect();
+                let mut writer = CompoundWriter::new(&mut report);
+                let timestamp = (at.as_secs_f64() * 65536.0) as u32;
+                writer.congestion_feedback(1, timestamp, &[(7, index - 9, &receptions)]).unwrap();
+                let len = writer.finish();
+                transport.report_arrived(at, &report[..len]);
+            }
+        }
+        let ecn = ecn::of_flow(&transport.finish("call".to_owned())).unwrap();
+        (ecn.finding, ecn.lost)
+    }
+
+    #[test]
+    fn packets_with_ect_that_never_arrive_are_dropped() {
+        let only_without = |ecn: Ecn| Some(ecn).filter(|ecn| !ecn.is_capable());
+        for ends in [Ends::Sender, Ends::Both] {
+            let (finding, lost) = ecn_finding(ends, 200, only_without);
+            assert_eq!(finding, EcnFinding::Dropped, "{ends:?}");
+            assert!(lost.is_some_and(|lost| (95.0..=100.0).contains(&lost)), "{ends:?}: {lost:?}");
+            assert_eq!(ecn_finding(ends, 200, |_| None).0, EcnFinding::Dropped, "{ends:?}: nothing arrives");
+            let cleared = ecn_finding(ends, 200, |_| Some(Ecn::NotEct));
+            assert_eq!(cleared, (EcnFinding::Bleached, Some(0.0)), "{ends:?}");
+            assert_eq!(ecn_finding(ends, 200, Some).0, EcnFinding::Unmarked, "{ends:?}");
+        }
+        // Reports on half of the packets show nothing of the others; without reports nothing is known.
+        assert_eq!(ecn_finding(Ends::Sender, 100, only_without).0, EcnFinding::Unknown);
+        assert_eq!(ecn_finding(Ends::Sender, 0, only_without), (EcnFinding::Unknown, None));
+    }
+
+    #[test]
+    fn only_losses_of_packets_with_ect_count_for_ecn() {
+        let only_with = |ecn: Ecn| Some(ecn).filter(|ecn| ecn.is_capable());
+        for ends in [Ends::Sender, Ends::Both] {
+            assert_eq!(ecn_finding(ends, 200, only_with), (EcnFinding::Unmarked, Some(0.0)), "{ends:?}");
+        }
     }
 }

@@ -62,14 +62,14 @@ fn rejects_unknown_and_broken_inputs() {
     rejects(&paceline(&folder, &["explain", "text.txt", "--what-if", "gogcc"]), &["no controller `gogcc`", "googcc"]);
 }
 
-/// Returns where a document differs from a schema: members that it does not name, that are missing, or of another type.
+/// Returns where a document differs from a schema: members that it does not name, that are missing, or of another type. Of
+/// alternatives, the one with the fewest differences counts.
 fn misfits(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
     if let Some(name) = schema["$ref"].as_str() {
         return misfits(root, &root["$defs"][name.rsplit('/').next().unwrap()], value, at);
     }
     if let Some(any) = schema["anyOf"].as_array().or(schema["oneOf"].as_array()) {
-        let all: Vec<Vec<String>> = any.iter().map(|schema| misfits(root, schema, value, at)).collect();
-        return if all.iter().any(Vec::is_empty) { Vec::new() } else { all.concat() };
+        return any.iter().map(|schema| misfits(root, schema, value, at)).min_by_key(Vec::len).unwrap_or_default();
     }
     let kind = match value {
         Value::Null => "null",
@@ -111,8 +111,26 @@ fn documents_fit_the_published_schema() {
     assert_eq!(explained["version"], 1);
     explained["inputs"][0]["verdict"] = Value::Null;
     explained["inputs"][0]["extra"] = Value::Null;
+    let found = misfits(&schema, &schema, &explained, "");
+    assert!(found.len() == 2 && found.iter().all(|misfit| misfit.starts_with(".inputs[0].")), "{found:?}");
     explained.as_object_mut().unwrap().remove("version");
     assert_eq!(misfits(&schema, &schema, &explained, "").len(), 3);
+}
+
+#[test]
+fn the_document_of_a_folder_fits_the_published_schema() {
+    let folder = folder("explain_folder_schema", &[]);
+    fs::create_dir_all(folder.join("dumps")).unwrap();
+    fs::write(folder.join("dumps/text.txt"), "hello").unwrap();
+    fs::write(folder.join("dumps/poor.jsonl"), samples(30)).unwrap();
+    let schema: Value = serde_json::from_str(include_str!("explanation.schema.json")).unwrap();
+    let mut calls = document(&paceline(&folder, &["explain", "dumps", "--json"]), 0);
+    assert_eq!(calls["calls"].as_array().map(Vec::len), Some(2));
+    assert_eq!(misfits(&schema, &schema, &calls, ""), [""; 0]);
+    calls["calls"][0]["file"] = Value::Null;
+    calls["calls"][1].as_object_mut().unwrap().remove("error");
+    let found = misfits(&schema, &schema, &calls, "");
+    assert!(found.len() == 2 && found.iter().all(|misfit| misfit.starts_with(".calls[")), "{found:?}");
 }
 
 /// A program that reads documents relies on their members.
@@ -124,6 +142,7 @@ fn the_schema_of_this_version_is_the_published_one() {
     let help = "`paceline schema explain > crates/paceline-cli/tests/it/explanation.schema.json` writes it; VERSION \
                 rises if a member went away or has another meaning";
     assert!(schema == published, "{help}");
+    assert!(!schema.to_string().contains("Self::"), "descriptions are for programs in any language");
     // What programs need, whatever else is in it.
     for member in ["verdict", "format", "notes", "flows"] {
         assert!(schema["$defs"]["Explained"]["properties"].get(member).is_some(), "{member}");
@@ -164,8 +183,30 @@ fn a_folder_of_dumps_has_a_row_for_each_the_worst_first() {
     let text = stdout(&text, 0);
     assert!(text.starts_with("1 of 2 calls were poor at some time; cannot be read: 1."), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    // Nothing that can be read, and a page, which is of one call.
     let broken = paceline(&folder, &["explain", "broken"]);
     rejects(&broken, &["the folder has no results, and none of its 1 files can be read; text.txt: unknown format"]);
-    rejects(&paceline(&folder, &["explain", "dumps", "--page", "page.html"]), &["the folder has no results"]);
+}
+
+#[test]
+fn a_folder_of_files_takes_no_options_of_one_call_and_no_other_arguments() {
+    let folder = folder("explain_folder_alone", &[]);
+    fs::create_dir_all(folder.join("dumps")).unwrap();
+    fs::write(folder.join("dumps/poor.jsonl"), samples(30)).unwrap();
+    let refused: [&[&str]; 5] = [
+        &["dumps", "--page", "page.html"],
+        &["dumps", "--what-if", "googcc"],
+        &["dumps", "--run", "a"],
+        &["dumps/poor.jsonl", "dumps"],
+        &["dumps", "dumps"],
+    ];
+    for arguments in refused {
+        let output = paceline(&folder, &[&["explain"], arguments].concat());
+        let wanted = "dumps: a folder of files takes no --page, --what-if or --run, and no other arguments";
+        rejects(&output, &[wanted, "for the folder alone"]);
+    }
+    assert!(!folder.join("page.html").exists());
+    // Its files take them, and so does a folder of results.
+    stdout(&paceline(&folder, &["explain", "dumps/poor.jsonl", "dumps/poor.jsonl", "--page", "page.html"]), 0);
+    stdout(&paceline(&folder, &[MUTED, &["--seed", "1", "--out", "results"]].concat()), 0);
+    stdout(&paceline(&folder, &["explain", "results", "dumps/poor.jsonl", "--page", "page.html"]), 0);
 }

@@ -9,30 +9,36 @@ use paceline_explain::readers;
 use paceline_explain::summary::worst;
 use paceline_lab::results::{Store, StoreError};
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What `--json` prints of a folder.
-#[derive(Serialize)]
+/// The calls of a folder of files.
+#[derive(JsonSchema, Serialize)]
 pub(super) struct Calls {
+    /// The version of the document: higher if a member went away or has another meaning.
     version: u32,
     /// The worst call first; files that cannot be read last.
     calls: Vec<CallRow>,
 }
 
-/// A file of the folder. Members are `null` if it cannot be read.
-#[derive(Serialize)]
+/// A file of the folder. If it cannot be read, all members but its name and `error` are `null`.
+#[derive(JsonSchema, Serialize)]
 struct CallRow {
-    /// Its name.
+    /// Its name, without the folder. It may name people.
     file: String,
+    /// The format of the file.
     format: Option<String>,
-    /// Of the flow that was poor for longest.
+    /// The duration of the flow that was poor for longest, s.
     duration_s: Option<f64>,
+    /// The poor seconds of that flow.
     poor_s: Option<usize>,
-    /// The cause that cost most.
+    /// The cause that cost most of them: its id, or `unknown`. `null` if there is none.
     cause: Option<&'static str>,
+    /// How strong the evidence of that cause is, in words.
     evidence: Option<String>,
+    /// The answer in one sentence.
     verdict: Option<String>,
     /// Why it cannot be read; `null` if it can.
     error: Option<String>,

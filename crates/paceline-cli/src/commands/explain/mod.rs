@@ -42,7 +42,7 @@ pub struct Arguments {
     /// Writes a copy of the input with only what explanations need, without addresses and identities, and does nothing else.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["page", "what_if", "json"])]
     redact: Option<PathBuf>,
-    /// Prints one JSON document, whose schema is `paceline schema explain`.
+    /// Prints one JSON document, of inputs or of a folder of files. `paceline schema explain` has the schema of both.
     #[arg(long)]
     json: bool,
 }
@@ -52,8 +52,18 @@ const VERSION: u32 = 1;
 
 /// What `paceline explain --json` prints. Members may be added within a version.
 #[derive(JsonSchema, Serialize)]
+#[serde(untagged)]
+enum Printed<'a> {
+    Inputs(Document<'a>),
+    Folder(folder::Calls),
+}
+
+/// The explanations of inputs.
+#[derive(JsonSchema, Serialize)]
 pub struct Document<'a> {
+    /// The version of the document: higher if a member went away or has another meaning.
     version: u32,
+    /// The inputs, in the order of the arguments.
     inputs: &'a [Explained],
 }
 
@@ -63,15 +73,16 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Returns the JSON schema of the document.
+/// Returns the JSON schema of both documents: that of inputs and that of a folder of files.
 pub fn schema() -> serde_json::Value {
     let mut schema =
-        SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<Document<'static>>();
+        SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<Printed<'static>>();
     schema.insert("title".to_owned(), "Explanations of `paceline explain --json`".into());
     schema.to_value()
 }
 
-/// An explained input. Its path is not in the document: names of files name people.
+/// An explained input. Its path is not in the document, because names of files may name people. Only the document of a folder of files
+/// has their names.
 #[derive(JsonSchema, Serialize)]
 pub struct Explained {
     #[serde(skip)]
@@ -107,20 +118,11 @@ pub fn explain(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(to) = &arguments.redact {
         return write_redacted(&arguments.files, to);
     }
+    if let Some((folder, files)) = arguments.files.iter().find_map(|path| Some((path, folder::files_of(path)?))) {
+        return explain_folder(arguments, folder, &files);
+    }
     let registry = external::add(worlds::registry("sim"), &arguments.what_if, &[], "")?;
     check_controllers(&arguments.what_if, &registry)?;
-    // A page, runs and names of runs are those of one call.
-    if let ([one], None, [], None) = (&*arguments.files, &arguments.page, &*arguments.what_if, &arguments.run)
-        && let Some(files) = folder::files_of(one)
-    {
-        let calls = folder::Calls::new(&files);
-        if let Some(failure) = calls.failure() {
-            let error = ReadError::NoResults;
-            return Err(miette!(help = error.help(), "{}: {error}, and {failure}", one.display()));
-        }
-        output::print_result(arguments.json, &calls, || calls.view().text())?;
-        return Ok(ExitCode::SUCCESS);
-    }
     let read = |file: &PathBuf| {
         let call = readers::read(file, arguments.run.as_deref()).map_err(|error| failed(file, &error))?;
         Explained::new(call, &arguments.what_if, &registry)
@@ -135,7 +137,7 @@ pub fn explain(arguments: &Arguments) -> Result<ExitCode> {
         eprintln!("the page is {}", to.display());
         Ok::<_, ReportError>(())
     });
-    output::print_result(arguments.json, &Document::of(&all), || {
+    output::print_result(arguments.json, &Printed::Inputs(Document::of(&all)), || {
         let texts = all
             .iter()
             .zip(&arguments.files)
@@ -143,6 +145,26 @@ pub fn explain(arguments: &Arguments) -> Result<ExitCode> {
         texts.collect::<Vec<_>>().join("\n")
     })?;
     written.into_diagnostic()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Explains a folder of files. A page, runs of other controllers and names of runs are those of one call.
+fn explain_folder(arguments: &Arguments, folder: &Path, files: &[PathBuf]) -> Result<ExitCode> {
+    let is_alone = arguments.files.len() == 1;
+    if !is_alone || arguments.page.is_some() || !arguments.what_if.is_empty() || arguments.run.is_some() {
+        return Err(miette!(
+            help = "call the command for the folder alone, or name files of it instead of the folder",
+            "{}: a folder of files takes no --page, --what-if or --run, and no other arguments",
+            folder.display()
+        ));
+    }
+    let calls = folder::Calls::new(files);
+    if let Some(failure) = calls.failure() {
+        let error = ReadError::NoResults;
+        return Err(miette!(help = error.help(), "{}: {error}, and {failure}", folder.display()));
+    }
+    let text = calls.view().text();
+    output::print_result(arguments.json, &Printed::Folder(calls), || text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -39,7 +39,12 @@ const PANELS: &[(&str, &str, &str, &[Quantity])] = &[
         ],
     ),
     ("packets", "Packets", "packets", &[Quantity::PacketsSent, Quantity::PacketsLost, Quantity::Repairs]),
-    ("ecn", "ECN", "packets", &[Quantity::EctSent, Quantity::EctArrived, Quantity::CeArrived, Quantity::EctCleared]),
+    (
+        "ecn",
+        "ECN",
+        "packets",
+        &[Quantity::EctSent, Quantity::EctArrived, Quantity::CeArrived, Quantity::EctCleared, Quantity::EctLost],
+    ),
     ("reports", "Reports", "reports", &[Quantity::Feedback, Quantity::FeedbackSent]),
     ("frames", "Frames", "1/s", &[Quantity::FrameRate, Quantity::SourceFrameRate]),
 ];

@@ -41,7 +41,7 @@ pub(super) fn describe(name: &str, call: &Call, explanation: &Explanation, what_
     view
 }
 
-/// What is said of a flow without findings.
+/// The line of a flow without findings and without poor seconds.
 const NOTHING: &str = "The rate neither fell nor stood still for a cause that shows.";
 
 /// Formats a rate.
@@ -152,7 +152,9 @@ fn of_flow(flow: &Flow, explained: &FlowExplanation, is_one_of_several: bool, vi
         view.gap();
     }
     if explained.findings.is_empty() {
-        view.line("", NOTHING);
+        if explained.poor_s == 0 {
+            view.line("", NOTHING);
+        }
         return;
     }
     let mut table = Table::new(["", "when", "Mbit/s", "poor", "evidence", "why"], 6);
@@ -199,6 +201,26 @@ fn why(finding: &FindingDocument) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline_explain::model::{Mark, MarkKind};
+    use paceline_units::Time;
+
+    #[test]
+    fn only_a_flow_without_poor_seconds_has_the_line_that_nothing_happened() {
+        let text = |freeze_s: Option<i64>| {
+            let marks = freeze_s.map(|lasted| {
+                let kind = MarkKind::Freeze(TimeDelta::from_secs(lasted));
+                Mark { at: Time::from_secs(40), kind }
+            });
+            let span = (Time::ZERO, Time::from_secs(60));
+            let flow = Flow { span, marks: marks.into_iter().collect(), ..Flow::default() };
+            let call = Call { flows: vec![flow], ..Call::default() };
+            let explanation = paceline_explain::document::explain(&call);
+            describe("dump", &call, &explanation, &[]).text()
+        };
+        assert!(text(None).contains(NOTHING), "{}", text(None));
+        let frozen = text(Some(31));
+        assert!(frozen.contains("was poor for 31 of 60 s") && !frozen.contains(NOTHING), "{frozen}");
+    }
 
     #[test]
     fn small_rates_are_in_kbps() {
