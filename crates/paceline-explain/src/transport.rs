@@ -427,7 +427,7 @@ mod tests {
     fn ecn_finding(ends: Ends, reported: u16, fate: impl Fn(Ecn) -> Option<Ecn>) -> (EcnFinding, Option<f64>) {
         let mut transport = Transport::new(ends);
         let mut report = [0; 200];
-        let sent = |index: u16| if index % 2 == 0 { Ecn::Ect1 } else { Ecn::NotEct };
+        let sent = |index: u16| if index.is_multiple_of(2) { Ecn::Ect1 } else { Ecn::NotEct };
         for index in 0..200u16 {
             let header = RtpHeader { ssrc: 7, sequence: index, ..RtpHeader::default() };
             let at = Time::from_secs_f64(0.05 * f64::from(index));
