@@ -143,7 +143,7 @@ def test_folder_has_the_same_rows_and_is_continued(own, local, tmp_path):
         (count, total) = database.execute("SELECT count(*), sum(value) FROM results").fetchone()
     # A run without TCP and cross traffic has no value of `others_keep`.
     known = [value for value in stored["value"] if value == value]
-    assert (count, len(known), total) == (len(stored["value"]), 18, pytest.approx(sum(known)))
+    assert (count, len(known), total) == (len(stored["value"]), 36, pytest.approx(sum(known)))
 
 
 def test_seeds_may_be_a_list(own, local):
@@ -153,7 +153,7 @@ def test_seeds_may_be_a_list(own, local):
     assert set(seeds) == {2, 7}
     of_two = lambda rows: rows["value"][(rows["seed"] == 2) & (rows["controller"] == "googcc")].tolist()  # noqa: E731
     known = lambda rows: [value for value in of_two(rows) if value == value]  # noqa: E731
-    assert known(made.rows) == known(local.rows) and len(known(made.rows)) == 3
+    assert known(made.rows) == known(local.rows) and len(known(made.rows)) == 6
 
 
 class Steady(paceline.SendHalf):
