@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 pub(crate) const CAUSES: [(&str, &str); 3] =
     [("rate", "score_lost_to_rate"), ("delay", "score_lost_to_delay"), ("freezes", "score_lost_to_freezes")];
 
-/// Describes a score with the points lost to each of [`CAUSES`], the largest loss first:
+/// Describes a score with the points lost to rate, to delay and to freezes, the largest loss first:
 /// `62.8 of 100: 36.4 lost to rate, 0.8 to freezes, 0.0 to delay`. The interval is infinite or that of the score.
 pub fn score_text(score: f64, interval: f64, lost: [f64; 3]) -> String {
     let mut parts: Vec<(f64, &str)> = lost.into_iter().zip(CAUSES.map(|(cause, _)| cause)).collect();
