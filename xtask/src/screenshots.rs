@@ -10,7 +10,10 @@ const MOST_BYTES: u64 = 400_000;
 /// Each image, and the test that writes it.
 const PICTURES: [(&str, &str); 3] = [
     ("playground.png", "cargo test -p paceline-wasm --test browser -- --ignored --exact writes_screenshot"),
-    ("report-table1.png", "cargo test -p paceline-lab --test it -- --ignored --exact browser::writes_screenshot"),
+    (
+        "report-table1.png",
+        "cargo test -p paceline-lab --test it -- --ignored --exact report::browser::writes_screenshot",
+    ),
     (
         "watch.png",
         "cargo test -p paceline-cli --features browser --test realtime -- --ignored --exact watch::writes_screenshot",
