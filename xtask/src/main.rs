@@ -50,7 +50,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "full",
-        help: "the checks of which .ci/run makes a sample: long calls and sessions, random steps and fuzzing, all papers and suites (hours)",
+        help: "the checks of which .ci/run makes a sample or none: long calls and sessions, random steps and fuzzing, other architectures, all papers and suites (hours)",
         run: check::full,
     },
     Task { name: "bench", help: "the tables of docs/explanation/benchmarks.md", run: measure::bench },
