@@ -6,7 +6,7 @@
 //! fixed version writes it: the `rust-version` of the workspace, which is a stable one. Only rustdoc runs, on four small crates.
 
 use crate::check::installed_rust_version;
-use crate::package::{GUIDE, PUBLISHED, guide};
+use crate::package::PUBLISHED;
 use crate::steps::{Problem, command, has_flag, output, root, run, target, write};
 use std::fs;
 use std::path::PathBuf;
@@ -15,13 +15,12 @@ use std::process::Command;
 /// A crate whose `rust-version` is that of the workspace.
 const VERSION_OF: &str = "paceline-cli";
 
-/// Writes the listings and the first page of the documentation; with `--check` only compares the listings.
+/// Writes the listings; with `--check` only compares the listings.
 pub fn api(arguments: &[String]) -> Result<(), Problem> {
     if has_flag(arguments, "--check")? {
         return check("");
     }
-    let mut files = [(root().join(GUIDE), guide()?)].into_iter().chain(listings()?);
-    Ok(files.try_for_each(|(path, text)| write(&path, text))?)
+    Ok(listings()?.into_iter().try_for_each(|(path, text)| write(&path, text))?)
 }
 
 /// Compares the listings with the files.

@@ -91,7 +91,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "api",
-        help: "write the public interface of each published crate into its api.txt, and the guide of `paceline` (--check: only compare; needs rustup)",
+        help: "write the public interface of each published crate into its api.txt (--check: only compare; needs rustup)",
         run: api::api,
     },
     Task {

@@ -4,7 +4,7 @@
 //! Each is packaged, unpacked and built alone, without a C compiler. A program outside the workspace then registers a controller
 //! of its own with the unpacked crates.
 
-use crate::steps::{Problem, command, copy, create, output, read, root, run, target, write};
+use crate::steps::{Problem, command, copy, create, output, root, run, target, write};
 use std::fs;
 use std::process::Command;
 
@@ -17,12 +17,8 @@ pub const PUBLISHED: [&str; 4] = ["paceline-units", "paceline", "paceline-wire",
 /// The version of every crate of the workspace.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Files of a package that are copies, because `cargo package` needs them within the folder of the crate.
-const COPIES: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
-
 /// Packages the crates and builds what the packages contain.
 pub fn check(_: &str) -> Result<(), Problem> {
-    copies_are_current()?;
     no_dependency_compiles_c()?;
     let mut package = command("cargo package --quiet --locked --allow-dirty");
     // Without `--no-verify`, Cargo builds each package alone.
@@ -75,43 +71,4 @@ fn no_dependency_compiles_c() -> Result<(), Problem> {
         }
     }
     Ok(())
-}
-
-fn copies_are_current() -> Result<(), Problem> {
-    for (name, original) in PUBLISHED.iter().flat_map(|name| COPIES.map(|original| (name, original))) {
-        let copy = format!("crates/{name}/{original}");
-        if read(&root().join(&copy))? != read(&root().join(original))? {
-            return Err(Problem::Failed(format!("{copy} differs from {original}: copy the file")));
-        }
-    }
-    if read(&root().join(GUIDE))? != guide()? {
-        return Err(Problem::Failed(format!("{GUIDE} is not the guide of the docs: `cargo xtask api` writes it")));
-    }
-    Ok(())
-}
-
-/// The first page of the crate's documentation.
-pub const GUIDE: &str = "crates/paceline/library.md";
-
-/// Returns the guide of the docs with titles in place of its links to other pages, which do not exist there.
-pub fn guide() -> Result<String, Problem> {
-    let path = root().join("docs/how-to/library.md");
-    let text = read(&path)?;
-    let mut parts = text.split("](");
-    let mut page = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        match part.split_once(')') {
-            Some((target, rest)) if target.contains(".md") && !target.contains("://") => {
-                let start = page.rfind('[').ok_or_else(|| format!("{}: no [ before {target}", path.display()))?;
-                page.replace_range(start..=start, "\"");
-                page.push('"');
-                page.push_str(rest);
-            }
-            _ => {
-                page.push_str("](");
-                page.push_str(part);
-            }
-        }
-    }
-    Ok(page)
 }
