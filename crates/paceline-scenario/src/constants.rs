@@ -8,7 +8,7 @@
 use super::case::known;
 use super::catalogue::{CONSTANTS, Origin};
 use super::error::ScenarioError;
-use super::evaluation::Constant;
+use super::evaluation::{ASSUMED, Constant};
 use super::file::{AnyValue, CaseTable};
 use super::overrides::{KeyPath, Override, key_path, set};
 use super::preset::source_entry;
@@ -154,7 +154,7 @@ pub(crate) fn apply(
     }
     let applied = constants.iter().filter(|c| c.applied).map(|c| format!("{} = {}", c.key, c.value));
     let applied = applied.collect::<Vec<_>>().join(", ");
-    let note = format!("assumed, as {} does not give them: {applied}", file.paper);
+    let note = format!("{ASSUMED}{} does not give them: {applied}", file.paper);
     Ok((constants, (!applied.is_empty()).then_some(note)))
 }
 

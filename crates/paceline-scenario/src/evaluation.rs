@@ -6,6 +6,10 @@ use paceline_netsim::records::{Label, Statistic};
 use paceline_units::{Rate, Time, TimeDelta};
 use std::collections::BTreeMap;
 
+/// How the notes that hold for many scenarios begin.
+pub(crate) const ASSUMED: &str = "assumed, as ";
+pub(crate) const RATES: &str = "rates and sizes count whole IP packets";
+
 /// One case of a scenario with every default filled in: the plan that a world runs, and how its runs are evaluated.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -49,6 +53,11 @@ impl Scenario {
             references: BTreeMap::new(),
             notes: Vec::new(),
         }
+    }
+
+    /// Returns whether a note holds for many scenarios: on the constants that a paper leaves open, or on what rates count.
+    pub fn is_general(note: &str) -> bool {
+        [ASSUMED, RATES].iter().any(|start| note.starts_with(start))
     }
 
     /// Removes the published values, and notes why they do not apply to this run of the scenario. Bounds remain.

@@ -12,9 +12,10 @@ use paceline_lab::compare::{combine, mean_score_text};
 use paceline_lab::metrics;
 use paceline_lab::report::cells::{CellText, place};
 use paceline_lab::report::check_text::{CheckLine, cell_verdict};
+use paceline_lab::report::committed;
 use paceline_lab::results::{Assertion, Cell, Check, Group, Verdict};
-use paceline_lab::run::{self, RunsResult};
-use paceline_netsim::records::{HostStats, MetricKind, Summary};
+use paceline_lab::run::RunsResult;
+use paceline_netsim::records::{HostStats, MetricKind};
 use paceline_scenario::Scenario;
 use paceline_units::Time;
 use std::ops::Range;
@@ -66,49 +67,43 @@ pub fn view(scenario: &Scenario, result: &RunsResult) -> View {
     let first = &result.runs[0];
     let n = result.runs.len();
     let case = if plan.case.is_empty() { String::new() } else { format!("  [{}]", plan.case) };
-    let mut view = View::default();
-    view.heading(format!("{}{case}  {}", output::bold(&plan.id), plan.title));
-    if !plan.source.is_empty() {
-        view.line("", &plan.source);
-    }
     let seeds = seeds_text(&result.runs.iter().map(|run| run.seed).collect::<Vec<_>>());
     let wall: f64 = result.runs.iter().map(|r| r.wall_s).sum();
-    // Events and hash belong to one run; for several, `--json` has those of each.
-    let trace = match n {
-        1 => format!(" · {} events · trace {}", first.events, first.trace_hash),
-        _ => String::new(),
-    };
+    // The hash belongs to one run; for several, `--json` has that of each.
+    let trace = if n == 1 { format!(" · trace {}", first.trace_hash) } else { String::new() };
     let each = if n > 1 { " each" } else { "" };
-    view.line(
-        "",
-        match &first.machine {
-            None => {
-                format!("{} simulated in {:.0} ms{each} · {seeds}{trace}", plan.duration, wall * 1e3 / n as f64)
-            }
-            Some(_) => format!("{} in real time{each}, world {} · {seeds}", plan.duration, first.world),
-        },
-    );
+    let how = match &first.machine {
+        None => format!("{} simulated in {:.0} ms{each}", plan.duration, wall * 1e3 / n as f64),
+        Some(_) => format!("{} in real time{each}, world {}", plan.duration, first.world),
+    };
+    let source = if plan.source.is_empty() { String::new() } else { format!("{} · ", plan.source) };
+    let mut view = View::default();
+    view.heading(format!("{}{case}  {seeds}{trace}", output::bold(&plan.id)));
+    view.line("", &plan.title);
+    view.line("", source + &how);
     view.gap();
     view.drawing(timeline(scenario, result));
     let cells = paceline_lab::judge::cells_of(scenario, &result.runs);
     let published: Vec<&Cell> = cells.iter().filter(|cell| cell.published.is_some()).collect();
     let score = mean_score_text(&result.summary).map(|score| format!("score {score}"));
-    let lines: Vec<String> = score.into_iter().chain(result.assertions.iter().map(assertion_line)).collect();
-    if !lines.is_empty() {
-        lines.into_iter().for_each(|line| view.line("", line));
-        view.gap();
+    let lines = score.into_iter().chain(result.assertions.iter().map(assertion_line));
+    lines.chain(main_values(scenario, result)).for_each(|line| view.line("", line));
+    view.gap();
+    if !published.is_empty() {
+        let reproduce = format!("causes, and what is assumed: `paceline reproduce {}`", plan.id);
+        view.table_with_note(published_values(scenario, result, &published), Some(reproduce));
     }
-    view.table(headline(scenario, result, &published));
-    view.extend(published_line(scenario, result, &published));
     let (flows, more) = flows(scenario, result);
     view.table_with_note(flows, more);
-    view.table(hops(result));
+    if result.runs[0].whole.links.iter().any(shows) {
+        view.table(hops(result));
+    }
     for run in &result.runs {
         if let Some(machine) = &run.machine {
             view.line("· ", format!("seed {}: {}", run.seed, describe_host(machine)));
         }
     }
-    result.notes.iter().for_each(|note| view.line("· ", note));
+    result.notes.iter().filter(|note| !Scenario::is_general(note)).for_each(|note| view.line("· ", note));
     view
 }
 
@@ -169,31 +164,6 @@ fn is_within(cell: &Cell) -> bool {
         (Some(measured), Some(value), Some(tolerance)) => Check::Published { value, tolerance }.contains(measured),
         _ => false,
     }
-}
-
-/// Says how many published values are within their tolerance, and which command judges them.
-fn published_line(scenario: &Scenario, result: &RunsResult, cells: &[&Cell]) -> View {
-    let mut view = View::default();
-    if cells.is_empty() {
-        return view;
-    }
-    let (within, id, repeats) =
-        (cells.iter().filter(|cell| is_within(cell)).count(), &scenario.plan.id, scenario.repeats);
-    let judged = match result.runs.len() {
-        1 => format!("in this run; the verdict is that of the mean of {repeats}"),
-        n if n < repeats as usize => format!("as the mean of {n} runs; the verdict is that of {repeats}"),
-        n => format!("as the mean of {n} runs"),
-    };
-    view.line(
-        "",
-        format!(
-            "{within} of {} published values are within their tolerance {judged}: `paceline reproduce {id}` judges them, with \
-             the causes of differences.",
-            cells.len()
-        ),
-    );
-    view.gap();
-    view
 }
 
 /// Describes the load and the timing errors of the machine during a run in real time.
@@ -328,60 +298,58 @@ const SHOWN: [&str; 9] = [
     "media_jain",
 ];
 
-/// Returns a table of the main metrics and of the published values.
-fn headline(scenario: &Scenario, result: &RunsResult, cells: &[&Cell]) -> Table {
+/// Returns a line of the main metrics of one run that the tables of flows and hops lack, and of several runs of all, with 95 %.
+fn main_values(scenario: &Scenario, result: &RunsResult) -> Option<String> {
     let flows = &scenario.plan.flows;
     let media = flows.iter().filter(|f| f.media().is_some()).count();
-    let mixed = media < flows.len();
+    let (mixed, several) = (media < flows.len(), result.runs.len() > 1);
     let is_informative = |id: &str| match id {
         "jain" => flows.len() > 1,
         "media_utilization" => mixed,
         "media_jain" => mixed && media > 1,
-        _ => true,
+        "link_share" => several || result.expectations.is_empty(),
+        _ => several,
     };
+    let value = |id: &&str| {
+        let (kind, summary) = (kind_of(id), result.summary.get(*id)?);
+        let interval = if several { format!(" ± {}", kind.show(summary.ci95)) } else { String::new() };
+        Some(format!("{} {}{interval}", label(id, scenario), kind.show(summary.mean)))
+    };
+    let values: Vec<String> = SHOWN.iter().filter(|id| is_informative(id)).filter_map(value).collect();
+    (!values.is_empty()).then(|| values.join(" · "))
+}
+
+/// Returns a table of the published values: whether these runs are within the tolerance, and the committed verdict, which is of the
+/// mean over all runs.
+fn published_values(scenario: &Scenario, result: &RunsResult, cells: &[&Cell]) -> Table {
     let several = result.runs.len() > 1;
-    let published = !result.expectations.is_empty();
     let mut headings = vec!["", "measured"];
     headings.extend(several.then_some("± 95 %"));
-    headings.extend(published.then_some(["published", "within"]).into_iter().flatten());
+    let all = format!("mean of {}", scenario.repeats);
+    headings.extend(["published", "within", &all]);
     let mut table = Table::new(headings, 1);
     let duration_s = scenario.plan.duration.as_secs_f64();
-    let whole = |e: &&run::Expectation, id: &str| {
-        e.metric == id && !e.ratio && e.flow.is_none() && e.window_s == (0.0, duration_s)
-    };
     let format = CellText::new(metrics::catalogue());
-    let mut row = |name: String, measured: Option<&Summary>, expected: Option<&run::Expectation>, kind: MetricKind| {
-        let mut row = vec![name, value_text(measured.map(|m| m.mean), kind)];
-        row.extend(several.then(|| value_text(measured.map(|m| m.ci95), kind)));
-        if let Some(e) = expected {
-            let of = |cell: &&&Cell| {
-                (&cell.metric, &cell.flow, cell.window_s, cell.published)
-                    == (&e.metric, &e.flow, e.window_s, Some(e.published))
-            };
-            let cell = cells.iter().find(of);
-            row.push(cell.map_or_else(|| kind.show(e.published), |cell| format.allowed(cell)));
-            row.push(cell.map_or("", |cell| if is_within(cell) { "yes" } else { "no" }).to_owned());
-        }
-        table.row(row);
-    };
-    for id in SHOWN {
-        let expected = result.expectations.iter().find(|e| whole(e, id));
-        // A published value is compared with the runs that count.
-        let summary = match expected {
-            Some(expected) => expected.measured.as_ref(),
-            None => result.summary.get(id).filter(|_| is_informative(id)),
+    for e in &result.expectations {
+        let of = |cell: &&&Cell| {
+            (&cell.metric, &cell.flow, cell.window_s, cell.published)
+                == (&e.metric, &e.flow, e.window_s, Some(e.published))
         };
-        if summary.is_none() && expected.is_none() {
-            continue;
-        }
-        row(label(id, scenario), summary, expected, kind_of(id));
-    }
-    for e in result.expectations.iter().filter(|e| !SHOWN.iter().any(|id| whole(e, id))) {
+        let (cell, measured) = (cells.iter().find(of), e.measured.as_ref());
         let kind = if e.ratio { MetricKind::Number } else { kind_of(&e.metric) };
         let flow = e.flow.as_deref().map_or(String::new(), |f| format!(" of {f}"));
         let ratio = if e.ratio { " relative to its reference" } else { "" };
-        let name = format!("{}{flow}{ratio}, {} to {} s", e.metric, e.window_s.0, e.window_s.1);
-        row(name, e.measured.as_ref(), Some(e), kind);
+        let (from, to) = e.window_s;
+        let window = if (from, to) == (0.0, duration_s) { String::new() } else { format!(" {from} to {to} s") };
+        let mut row = vec![
+            format!("{}{flow}{ratio}{window}", label(&e.metric, scenario)),
+            value_text(measured.map(|m| m.mean), kind),
+        ];
+        row.extend(several.then(|| value_text(measured.map(|m| m.ci95), kind)));
+        row.push(cell.map_or_else(|| kind.show(e.published), |cell| format.allowed(cell)));
+        row.push(cell.map_or("", |cell| if is_within(cell) { "yes" } else { "no" }).to_owned());
+        row.push(cell.and_then(|cell| committed::verdict(&scenario.plan.id, cell)).unwrap_or("–").to_owned());
+        table.row(row);
     }
     table
 }
@@ -401,7 +369,7 @@ fn label(id: &str, scenario: &Scenario) -> String {
 /// Returns the table of flows, and a line on those that it leaves out.
 fn flows(scenario: &Scenario, result: &RunsResult) -> (Table, Option<String>) {
     let headings = [
-        "flow (controller)",
+        "flow",
         "rate Mbit/s",
         "target Mbit/s",
         "lost %",
@@ -439,6 +407,11 @@ fn flows(scenario: &Scenario, result: &RunsResult) -> (Table, Option<String>) {
     (table, (more > 0).then(|| format!("… and {more} more flows; --json has them all")))
 }
 
+/// Returns whether the table of hops has this one. One that only delays shows in the delays of the flows.
+fn shows(hop: &metrics::LinkResult) -> bool {
+    hop.capacity_bps.is_some() || hop.loss_ratio > 0.0
+}
+
 fn hops(result: &RunsResult) -> Table {
     let headings = [
         "hop",
@@ -451,7 +424,7 @@ fn hops(result: &RunsResult) -> Table {
         "queue max ms",
     ];
     let mut table = Table::new(headings, 1);
-    for (index, link) in result.runs[0].whole.links.iter().enumerate() {
+    for (index, link) in result.runs[0].whole.links.iter().enumerate().filter(|(_, link)| shows(link)) {
         let mean = |of: &dyn Fn(&metrics::LinkResult) -> Option<f64>| {
             let values: Option<Vec<f64>> = result.runs.iter().map(|r| of(&r.whole.links[index])).collect();
             values.map(|v| v.iter().sum::<f64>() / v.len() as f64)

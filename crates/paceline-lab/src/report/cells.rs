@@ -41,10 +41,15 @@ impl CellText {
         }
     }
 
-    /// Formats the published value with its tolerance, or the bounds of a claim.
+    /// Formats the published value with its tolerance and one unit, or the bounds of a claim.
     pub fn allowed(self, cell: &Cell) -> String {
-        let published = cell.published.map_or(String::new(), |value| self.value(Some(value), cell) + " ");
-        published + &self.tolerance(cell)
+        let tolerance = self.tolerance(cell);
+        let Some(value) = cell.published else { return tolerance };
+        let value = self.value(Some(value), cell);
+        let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+        let unit = tolerance.rsplit_once(' ').map(|(_, unit)| unit).filter(|unit| !is_number(unit));
+        let number = unit.and_then(|unit| value.strip_suffix(unit)).map_or(&*value, str::trim_end);
+        format!("{number} {tolerance}")
     }
 
     /// Formats the value of the null sender, with a star if it also reproduces the cell, or a dagger if a constant was fitted to

@@ -17,6 +17,7 @@
 pub mod cells;
 pub mod check_text;
 pub mod choice;
+pub mod committed;
 mod dot_plot;
 pub mod error;
 pub mod figure;

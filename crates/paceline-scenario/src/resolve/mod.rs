@@ -16,7 +16,7 @@ pub(crate) use source::default_source;
 
 use super::catalogue::Origin;
 use super::error::{ScenarioError, suggestion};
-use super::evaluation::{Constant, LossMeasure, Measure, QueueMeasure, Scenario};
+use super::evaluation::{Constant, LossMeasure, Measure, QueueMeasure, RATES, Scenario};
 use super::file::ScenarioFile;
 use super::text_span::{HasTextSpan, Sources, Spanned, Table, TextSpan};
 use crate::Registries;
@@ -277,7 +277,7 @@ impl Resolver<'_> {
         self.notes.extend(preset_note);
         self.notes.extend(constants_note);
         self.notes.push(format!(
-            "rates and sizes count whole IP packets: {IP_UDP_HEADERS} of IP and UDP headers on each, and RTP with its \
+            "{RATES}: {IP_UDP_HEADERS} of IP and UDP headers on each, and RTP with its \
              extensions"
         ));
         let (id, title, source) = (file.id.get().clone(), file.title, file.source);
