@@ -15,6 +15,8 @@ pub(crate) const RATES: &str = "rates and sizes count whole IP packets";
 pub struct Scenario {
     /// The plan that a world runs.
     pub plan: Plan,
+    /// Whether its file is one of the catalogue.
+    pub is_shipped: bool,
     /// The number of runs that a reproduction makes at first.
     pub repeats: u32,
     /// The definitions with which metrics are computed.
@@ -42,6 +44,7 @@ impl Scenario {
     pub fn of_plan(plan: Plan) -> Self {
         Self {
             plan,
+            is_shipped: false,
             repeats: 1,
             measure: Measure::default(),
             include_if: None,

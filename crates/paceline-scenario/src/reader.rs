@@ -194,19 +194,31 @@ fn hint(expected: &str, node: &Node) -> Option<String> {
         Value::Float(x) => x,
         _ => return None,
     };
-    // Quantities begin their expectation with their name (`paceline_units`, `Limit`).
+    hint_on_number(expected, number)
+}
+
+/// Returns a hint to write a number with a unit, if the result is then accepted.
+fn hint_on_number(expected: &str, number: f64) -> Option<String> {
+    if expected == TEXT {
+        return Some(format!("write \"{number}\""));
+    }
+    if !number.is_finite() || number < 0.0 {
+        return None;
+    }
+    if expected.starts_with("a fraction") {
+        // A number above one is taken for per cent.
+        let percent = if number > 1.0 { number } else { number * 100.0 };
+        return (percent <= 100.0).then(|| format!("write \"{percent} %\""));
+    }
+    // Quantities begin their expectation with their name (`paceline_units`, `Limit`). Only a time may be zero.
     let units = [
         ("a time", ["s", "ms"]),
         ("a queue limit", ["ms", "packets"]),
         ("a rate", ["bps", "kbps"]),
         ("a size", ["B", "KB"]),
     ];
-    match units.iter().find(|(quantity, _)| expected.starts_with(quantity)) {
-        Some((_, [first, second])) => Some(format!("write \"{number} {first}\" or \"{number} {second}\"")),
-        None if expected.starts_with("a fraction") => Some(format!("write \"{} %\"", number * 100.0)),
-        None if expected == TEXT => Some(format!("write \"{number}\"")),
-        None => None,
-    }
+    let (quantity, [first, second]) = units.iter().find(|(quantity, _)| expected.starts_with(quantity))?;
+    (number > 0.0 || *quantity == "a time").then(|| format!("write \"{number} {first}\" or \"{number} {second}\""))
 }
 
 /// Reads one value.
@@ -410,5 +422,31 @@ impl<'de> SeqAccess<'de> for SpannedAccess<'de> {
             }
         };
         element.map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_on_a_number_is_not_refused_in_turn() {
+        let hint = |expected: &str, number: f64| hint_on_number(expected, number).unwrap_or_default();
+        assert_eq!(hint("a time like", 50.0), "write \"50 s\" or \"50 ms\"");
+        assert_eq!(hint("a time like", 0.0), "write \"0 s\" or \"0 ms\"");
+        assert_eq!(hint("a fraction like", 0.05), "write \"5 %\"");
+        assert_eq!(hint("a fraction like", 5.0), "write \"5 %\"");
+        assert_eq!(hint(TEXT, -1.0), "write \"-1\"");
+        for (expected, number) in [
+            ("a time like", -50.0),
+            ("a rate like", 0.0),
+            ("a rate like", f64::NAN),
+            ("a queue limit like", 0.0),
+            ("a fraction like", -0.05),
+            ("a fraction like", f64::INFINITY),
+            ("a fraction like", 101.0),
+        ] {
+            assert_eq!(hint(expected, number), "", "{expected} {number}");
+        }
     }
 }

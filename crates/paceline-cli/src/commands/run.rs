@@ -348,7 +348,7 @@ fn published_values(scenario: &Scenario, result: &RunsResult, cells: &[&Cell]) -
         row.extend(several.then(|| value_text(measured.map(|m| m.ci95), kind)));
         row.push(cell.map_or_else(|| kind.show(e.published), |cell| format.allowed(cell)));
         row.push(cell.map_or("", |cell| if is_within(cell) { "yes" } else { "no" }).to_owned());
-        row.push(cell.and_then(|cell| committed::verdict(&scenario.plan.id, cell)).unwrap_or("–").to_owned());
+        row.push(cell.and_then(|cell| committed::verdict(scenario, cell)).unwrap_or("–").to_owned());
         table.row(row);
     }
     table

@@ -15,6 +15,9 @@ const TASTE: (f64, f64) = (1.0, 0.05);
 /// The number of runs that is suggested if one gives no interval.
 const RUNS: usize = 10;
 
+/// Names in a sentence. A choice.
+const NAMED: usize = 4;
+
 /// Returns the sentences; `scored` has the runs of each entry of the ranking, which are means over `paths` paths. `gaps` describes the path,
 /// where that is part of the reason of a poor call.
 pub(super) fn sentences(
@@ -46,7 +49,11 @@ pub(super) fn sentences(
         }
         Some(_) => {
             let scores: Vec<String> = tied.iter().map(|entry| format!("{:.1}", entry.score.mean)).collect();
-            format!("{} are not distinguishable: {} of 100.", joined(&names(&tied)), joined(&scores))
+            let scores = match scores.as_slice() {
+                [first, .., last] if scores.len() > NAMED => format!("{first} to {last}"),
+                scores => joined(scores),
+            };
+            format!("{} are not distinguishable: {scores} of 100.", joined(&names(&tied)))
         }
     }];
     match ranked.get(1) {
@@ -81,8 +88,11 @@ fn name(entry: &RankedController) -> String {
     format!("`{}`", entry.controller)
 }
 
+/// Returns the names of the first ones, and how many more there are.
 fn names(entries: &[&RankedController]) -> Vec<String> {
-    entries.iter().map(|entry| name(entry)).collect()
+    let shown = if entries.len() > NAMED { NAMED - 1 } else { entries.len() };
+    let more = (shown < entries.len()).then(|| format!("{} more", entries.len() - shown));
+    entries[..shown].iter().map(|entry| name(entry)).chain(more).collect()
 }
 
 /// Returns the points that each cause costs, in the order of [`CAUSES`].
@@ -152,6 +162,10 @@ fn further_runs(tied: &[&RankedController], runs: usize) -> Option<String> {
     let further: Option<Vec<u64>> = undecided.map(|judgement| judgement.further_runs).collect();
     Some(match further.and_then(|further| further.into_iter().max()).filter(|further| *further <= FURTHER_RUNS_MAX) {
         Some(1) => format!("About 1 more run would decide: `--repeats {}`.", runs + 1),
+        // The estimate for many pairs is one for the closest of them.
+        Some(_) if tied.len() >= NAMED && runs < RUNS => {
+            format!("{runs} runs are few for so many: `--repeats {RUNS}` separates more of them.")
+        }
         Some(further) => format!("About {further} more runs would decide: `--repeats {}`.", runs as u64 + further),
         None => "More runs would hardly distinguish them.".to_owned(),
     })
@@ -216,6 +230,20 @@ mod tests {
             sentences[1].starts_with("About ") && sentences[1].contains(" more runs would decide"),
             "{sentences:?}"
         );
+    }
+
+    #[test]
+    fn many_in_a_tie_are_counted() {
+        let of = |name: &str, shift: f64| Scored {
+            name: name.to_owned(),
+            scores: vec![72.0, 72.0 + shift, 72.0 - shift],
+            ..nada()
+        };
+        let mut scored: Vec<Scored> =
+            ["a", "b", "c", "d", "e"].iter().zip(0..).map(|(name, i)| of(name, f64::from(i))).collect();
+        let found = sentences(&ranking(&mut scored), &scored, 1, None);
+        assert_eq!(found[0], "`a`, `b`, `c` and 2 more are not distinguishable: 72.0 to 72.0 of 100.");
+        assert_eq!(found[1], "3 runs are few for so many: `--repeats 10` separates more of them.");
     }
 
     /// Differences -12, -13, -14: mean -13, standard deviation 1, t(2) = 4.303, half-width 4.303 / sqrt 3 = 2.484.

@@ -69,7 +69,11 @@ pub(super) fn flow_result(
             }
         });
     let streams: Vec<StreamResult> = streams.collect();
-    let useful_bytes = totals.read + totals.streams.iter().map(|s| s.bytes).sum::<u64>();
+    // What a connection that carries media delivers is read as frames.
+    let useful_bytes = match plan.media() {
+        Some(_) => totals.streams.iter().map(|s| s.bytes).sum(),
+        None => totals.read,
+    };
     let rtx = plan.media().map(|_| totals.rtx);
     let fec = plan.media().filter(|m| m.protection.fec != FecScheme::None).map(|_| totals.fec);
     let of_sent = |bytes: u64| (totals.sent > 0).then(|| bytes as f64 / totals.sent as f64);

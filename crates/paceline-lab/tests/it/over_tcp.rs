@@ -70,6 +70,9 @@ fn a_lossy_path_carries_what_one_connection_carries() {
     let [over_tcp, over_udp] =
         ["tcp", "udp"].map(|name| rate(CALL, &[offered, &format!("flow.video.transport={name}")]));
     let bulk = rate(&bulk, &[]);
+    let lossy = ["path.forward.loss=5 %", offered, "flow.video.transport=tcp"];
+    let flow = run(CALL, &lossy).whole.flows.remove(0);
+    assert!((0.85..1.0).contains(&(flow.goodput_bps / flow.throughput_bps)), "{flow:?}");
     assert!((0.85..1.15).contains(&(over_tcp / bulk)) && over_udp > 2e6, "{over_tcp} {over_udp} {bulk}");
 }
 

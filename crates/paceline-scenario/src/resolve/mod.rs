@@ -283,6 +283,7 @@ impl Resolver<'_> {
         let (id, title, source) = (file.id.get().clone(), file.title, file.source);
         Ok(Scenario {
             plan: Plan { id, title, source, case, duration, hops, forward_hops, bottleneck, flows },
+            is_shipped: self.origin.is_shipped(),
             repeats,
             measure,
             include_if,

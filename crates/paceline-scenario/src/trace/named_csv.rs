@@ -77,7 +77,9 @@ fn read(text: &str, direction: Direction) -> Result<Trace, TraceError> {
     let Some(mut trace) = steps.finish(&FORMAT, true) else {
         return Err(head.error("no line has a rate", "a line needs a number in the column of the bitrate"));
     };
-    trace.note = (left_out > 0).then(|| format!("{left_out} lines without a download are left out"));
+    let column = head.text.split(columns.separator).nth(columns.rate).map_or("", unquoted);
+    let left = if left_out > 0 { format!("; {left_out} lines without a download are left out") } else { String::new() };
+    trace.note = Some(format!("its column {column}{left}"));
     Ok(trace)
 }
 
@@ -140,8 +142,9 @@ mod tests {
             let trace = Trace::read(&text, Direction::Downlink).unwrap();
             assert_eq!(trace.shape, steps(&[(0, 1_000_000), (1000, 3_000_000), (4000, 0)]));
             assert_eq!((trace.format, trace.end), (&FORMAT, CapacityEnd::Loop(TimeDelta::from_secs(7))));
-            assert_eq!(trace.note.as_deref(), Some("2 lines without a download are left out"));
+            assert_eq!(trace.note.as_deref(), Some("its column DL_bitrate; 2 lines without a download are left out"));
             let trace = Trace::read(&text, Direction::Uplink).unwrap();
+            assert!(trace.note.unwrap().starts_with("its column UL_bitrate"));
             assert_eq!(trace.shape, steps(&[(0, 100_000), (1000, 400_000), (4000, 50_000)]));
         }
     }
