@@ -81,7 +81,6 @@ pub fn view(scenario: &Scenario, result: &RunsResult) -> View {
     view.heading(format!("{}{case}  {seeds}{trace}", output::bold(&plan.id)));
     view.line("", &plan.title);
     view.line("", source + &how);
-    view.gap();
     view.drawing(timeline(scenario, result));
     let cells = paceline_lab::judge::cells_of(scenario, &result.runs);
     let published: Vec<&Cell> = cells.iter().filter(|cell| cell.published.is_some()).collect();
@@ -326,7 +325,8 @@ fn published_values(scenario: &Scenario, result: &RunsResult, cells: &[&Cell]) -
     let mut headings = vec!["", "measured"];
     headings.extend(several.then_some("± 95 %"));
     let all = format!("mean of {}", scenario.repeats);
-    headings.extend(["published", "within", &all]);
+    headings.extend(["published", "fits"]);
+    headings.extend(scenario.is_shipped.then_some(&*all));
     let mut table = Table::new(headings, 1);
     let duration_s = scenario.plan.duration.as_secs_f64();
     let format = CellText::new(metrics::catalogue());
@@ -340,7 +340,7 @@ fn published_values(scenario: &Scenario, result: &RunsResult, cells: &[&Cell]) -
         let flow = e.flow.as_deref().map_or(String::new(), |f| format!(" of {f}"));
         let ratio = if e.ratio { " relative to its reference" } else { "" };
         let (from, to) = e.window_s;
-        let window = if (from, to) == (0.0, duration_s) { String::new() } else { format!(" {from} to {to} s") };
+        let window = if (from, to) == (0.0, duration_s) { String::new() } else { format!(" {from}–{to} s") };
         let mut row = vec![
             format!("{}{flow}{ratio}{window}", label(&e.metric, scenario)),
             value_text(measured.map(|m| m.mean), kind),
@@ -348,7 +348,8 @@ fn published_values(scenario: &Scenario, result: &RunsResult, cells: &[&Cell]) -
         row.extend(several.then(|| value_text(measured.map(|m| m.ci95), kind)));
         row.push(cell.map_or_else(|| kind.show(e.published), |cell| format.allowed(cell)));
         row.push(cell.map_or("", |cell| if is_within(cell) { "yes" } else { "no" }).to_owned());
-        row.push(cell.and_then(|cell| committed::verdict(scenario, cell)).unwrap_or("–").to_owned());
+        let verdict = || cell.and_then(|cell| committed::verdict(scenario, cell)).unwrap_or("–").to_owned();
+        row.extend(scenario.is_shipped.then(verdict));
         table.row(row);
     }
     table

@@ -56,7 +56,8 @@ fn published_values_apply_to_the_scenario_as_written() {
     };
     for (more, out) in [(&[][..], "own"), (&["--controllers", "gcc-2016"], "named")] {
         let (text, page, json) = run(more, out);
-        contains_all(&text, &["published", "50.0 %"]);
+        contains_all(&text, &["published", "50.0 ± 5.0 %"]);
+        assert!(!text.contains("mean of"), "a file of one's own has no committed verdict: {text}");
         assert!(page.contains("Published and measured") && json["expectations"][0]["published"] == 0.5);
     }
     for (more, why) in [
@@ -69,7 +70,7 @@ fn published_values_apply_to_the_scenario_as_written() {
             &text,
             &["published values are for the scenario as written", why, "used, utilization:", ": fails"],
         );
-        assert!(!text.contains("50.0 %") && json["expectations"].as_array().unwrap().is_empty(), "{text}");
+        assert!(!text.contains("50.0 ±") && json["expectations"].as_array().unwrap().is_empty(), "{text}");
         assert!(!page.contains("Published and measured") && page.contains("<h2>Assertions"), "{why}");
         assert!(page.contains("verdict fails") && !page.contains("cause not found"), "{why}");
     }
@@ -82,13 +83,17 @@ fn published_values_are_compared_and_the_command_that_explains_them_is_named() {
     contains_all(
         &text,
         &[
-            "195.0 ms ± 48.8 ms no",
-            "1 of 6 published values are within their tolerance in this run; the verdict is that of the mean of 10",
-            "`paceline reproduce mmsys16/table1` judges them",
+            "measured published fits mean of 10",
+            "195.0 ± 48.8 ms no reproduced",
+            "utilization 82.5 % 84.0 ± 5.0 % yes reproduced",
+            "causes, and what is assumed: `paceline reproduce mmsys16/table1`",
         ],
     );
-    let text = one_line(stdout(&paceline(&folder, &["run", "mmsys16/table1", "--repeats", "10"]), 0));
-    assert!(text.contains("as the mean of 10 runs: `paceline reproduce"), "{text}");
+    let repeated = one_line(stdout(&paceline(&folder, &["run", "mmsys16/table1", "--repeats", "2"]), 0));
+    contains_all(&repeated, &["measured ± 95 % published fits mean of 10", " · loss_ratio "]);
+    let text = stdout(&paceline(&folder, &["run", "fhmn13/step"]), 0).to_owned();
+    let before_notes = text.lines().take_while(|line| !line.starts_with("  · ")).count();
+    assert!((20..=25).contains(&before_notes), "{text}");
 }
 
 #[test]

@@ -236,13 +236,13 @@ mod tests {
     fn many_in_a_tie_are_counted() {
         let of = |name: &str, shift: f64| Scored {
             name: name.to_owned(),
-            scores: vec![72.0, 72.0 + shift, 72.0 - shift],
+            scores: vec![72.0, 72.0 + shift, 72.0 - 2.0 * shift],
             ..nada()
         };
         let mut scored: Vec<Scored> =
             ["a", "b", "c", "d", "e"].iter().zip(0..).map(|(name, i)| of(name, f64::from(i))).collect();
         let found = sentences(&ranking(&mut scored), &scored, 1, None);
-        assert_eq!(found[0], "`a`, `b`, `c` and 2 more are not distinguishable: 72.0 to 72.0 of 100.");
+        assert_eq!(found[0], "`a`, `b`, `c` and 2 more are not distinguishable: 72.0 to 70.7 of 100.");
         assert_eq!(found[1], "3 runs are few for so many: `--repeats 10` separates more of them.");
     }
 
