@@ -6,7 +6,7 @@ use crate::results::database::QuantityKey;
 use crate::results::files::{self, Temporary};
 use crate::results::names::directory_name;
 use crate::results::parts::Parts;
-use crate::results::store::{StoreFolder, measured};
+use crate::results::store_folder::{StoreFolder, measured};
 use crate::results::stored::{About, RunInputs, StoredFile};
 use crate::results::tables::EventTables;
 use paceline_netsim::records::{EventObserver, EventRecord, RunDescription, RunHeader};
