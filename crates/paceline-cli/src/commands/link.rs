@@ -181,10 +181,7 @@ pub fn link(arguments: &Arguments) -> Result<ExitCode> {
     let manifest = RunInputs {
         plan_hash: hashes.plan,
         scenario_hash: hashes.scenario,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        commit: environment().commit.clone(),
-        machine: environment().machine.clone(),
-        system: environment().system.clone(),
+        environment: environment().clone(),
         scenario_text: text,
         changes: settings(arguments)?.iter().map(Override::to_string).collect(),
         setting: Some(scenario.plan.describe(&Registry::standard())),

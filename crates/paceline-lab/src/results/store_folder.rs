@@ -159,14 +159,14 @@ impl RunRow {
 pub(crate) fn measured(about: &About, trace_hash: &str, values: Vec<(QuantityKey, Option<f64>)>) -> MeasuredRun {
     let (run, inputs) = (&about.run, &about.inputs);
     MeasuredRun {
-        inputs: run_inputs(&inputs.plan_hash, &run.world, run.seed, &inputs.version),
+        inputs: run_inputs(&inputs.plan_hash, &run.world, run.seed, &inputs.environment.version),
         scenario: run.scenario.clone(),
         scenario_hash: inputs.scenario_hash.clone(),
         controllers: run.controllers.clone(),
         changes: run.changes.clone(),
         world: run.world.clone(),
         seed: run.seed,
-        code: code(&inputs.version, inputs.commit.as_deref()),
+        code: code(&inputs.environment.version, inputs.environment.commit.as_deref()),
         trace_hash: trace_hash.to_owned(),
         duration_s: inputs.setting.as_ref().map_or(0.0, |setting| setting.duration_s),
         values,
