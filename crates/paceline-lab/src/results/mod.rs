@@ -52,6 +52,7 @@ mod run_store;
 mod sequential;
 #[cfg(feature = "storage")]
 mod store;
+#[cfg(feature = "storage")]
 mod store_folder;
 mod stored;
 mod suite;
