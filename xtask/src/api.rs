@@ -5,15 +5,14 @@
 //! rustdoc writes JSON, which the program `xtask/public-api` lists. The format of the JSON depends on the version of Rust, so a
 //! fixed version writes it: the `rust-version` of the workspace, which is a stable one. Only rustdoc runs, on four small crates.
 
-use crate::check::installed_rust_version;
 use crate::package::PUBLISHED;
-use crate::steps::{Problem, command, has_flag, output, root, run, target, write};
+use crate::steps::{Problem, command, has_flag, need, output, root, run, target, write};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A crate whose `rust-version` is that of the workspace.
-const VERSION_OF: &str = "paceline-cli";
+/// The `rust-version` of the workspace.
+const VERSION: &str = env!("CARGO_PKG_RUST_VERSION");
 
 /// Writes the listings; with `--check` only compares the listings.
 pub fn api(arguments: &[String]) -> Result<(), Problem> {
@@ -40,14 +39,17 @@ pub fn check(_features: &str) -> Result<(), Problem> {
 
 /// Returns the path and the text of each listing.
 fn listings() -> Result<Vec<(PathBuf, String)>, Problem> {
-    let version = installed_rust_version(VERSION_OF)?;
+    need(
+        &format!("rustup run {VERSION} rustc --version"),
+        &format!("`rustup toolchain install --profile minimal {VERSION}` installs it."),
+    )?;
     let (json, listing) = (target().join("api"), target().join("public-api"));
     run(command("cargo build --quiet --locked --manifest-path xtask/public-api/Cargo.toml --target-dir").arg(&listing))?;
     let mut listings = Vec::new();
     for name in PUBLISHED {
         // Without the feature `unstable-internals`, which promises nothing.
         let features = if name == "paceline" { "--features=rtp" } else { "--all-features" };
-        let line = format!("rustup run {version} cargo rustdoc --quiet --locked --package {name} --lib {features}");
+        let line = format!("rustup run {VERSION} cargo rustdoc --quiet --locked --package {name} --lib {features}");
         let mut rustdoc = command(&line);
         rustdoc.arg("--target-dir").arg(&json).args("-- -Z unstable-options --output-format json".split(' '));
         // Permits the unstable output of a stable rustdoc.

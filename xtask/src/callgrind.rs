@@ -2,24 +2,13 @@
 //! `cargo xtask callgrind`: instructions, counted by valgrind. A count is the difference between a long and a short run, so that
 //! loading the scenario, setting up and reading the metrics cancel.
 
-use crate::steps::{Problem, create, need, output, program, read, target};
-use crate::{dist, instructions};
+use crate::dist;
+use crate::steps::{Problem, create, output, program, read, target};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Prints instructions per packet. With `--check`, compares them with the stored ones; with `--accept REASON`, stores them.
-pub fn callgrind(arguments: &[String]) -> Result<(), Problem> {
-    need("valgrind --version", "Get it with the system's packages: `apt-get install valgrind`.")?;
-    match arguments {
-        [] => table(),
-        [flag] if flag == "--check" => instructions::check(),
-        [flag, reason] if flag == "--accept" && !reason.is_empty() => instructions::accept(reason),
-        _ => Err(Problem::Usage("takes `--check`, `--accept REASON` or nothing".into())),
-    }
-}
-
 /// Prints the tables of `docs/explanation/benchmarks.md`.
-fn table() -> Result<(), Problem> {
+pub fn table() -> Result<(), Problem> {
     let folder = dist::guided()?;
     const PACKETS: [u64; 2] = [100_000, 600_000];
     const RUNS: [u64; 2] = [1, 6];

@@ -236,7 +236,7 @@ fn msrv(_: &str) -> Result<(), Problem> {
 }
 
 /// Returns the `rust-version` of a crate, which must be installed.
-pub fn installed_rust_version(name: &str) -> Result<String, Problem> {
+fn installed_rust_version(name: &str) -> Result<String, Problem> {
     let version = rust_version(name)?;
     if output(command("rustup toolchain list")).is_ok_and(|(list, _)| list.contains(&version)) {
         return Ok(version);

@@ -2,8 +2,8 @@
 //! `cargo xtask callgrind --check` and `--accept REASON`: instructions per delivered packet, compared with the committed ones of
 //! `benches/instructions.toml`.
 
-use crate::callgrind::{Count, difference};
-use crate::steps::{Problem, command, output, read, root, run, target, write};
+use crate::callgrind::{self, Count, difference};
+use crate::steps::{Problem, command, need, output, read, root, run, target, write};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -47,8 +47,19 @@ struct File {
     cases: BTreeMap<String, Entry>,
 }
 
+/// Prints instructions per packet. With `--check`, compares them with the stored ones; with `--accept REASON`, stores them.
+pub fn callgrind(arguments: &[String]) -> Result<(), Problem> {
+    need("valgrind --version", "Get it with the system's packages: `apt-get install valgrind`.")?;
+    match arguments {
+        [] => callgrind::table(),
+        [flag] if flag == "--check" => check(),
+        [flag, reason] if flag == "--accept" && !reason.is_empty() => accept(reason),
+        _ => Err(Problem::Usage("takes `--check`, `--accept REASON` or nothing".into())),
+    }
+}
+
 /// Fails if a count differs from the stored one by more than the tolerance. Counts of another compiler are not compared.
-pub fn check() -> Result<(), Problem> {
+fn check() -> Result<(), Problem> {
     let (stored, compiler) = parse(&read(&path())?)?;
     let here = self::compiler()?;
     if here != compiler {
@@ -76,7 +87,7 @@ pub fn check() -> Result<(), Problem> {
 
 /// Stores the counts that differ by more than the tolerance, with this reason. The others stay, so that small changes add up
 /// until they are noticed.
-pub fn accept(reason: &str) -> Result<(), Problem> {
+fn accept(reason: &str) -> Result<(), Problem> {
     // The first time there is no file.
     let stored = if path().exists() { parse(&read(&path())?)? } else { Default::default() };
     let compiler = compiler()?;

@@ -102,7 +102,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "callgrind",
         help: "instructions per packet (--check: compare with the committed ones, --accept REASON: write these; needs valgrind)",
-        run: callgrind::callgrind,
+        run: instructions::callgrind,
     },
     Task {
         name: "fuzz",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask bench` and `cargo xtask track`: CPU time.
 
-use crate::callgrind::callgrind;
 use crate::dist;
+use crate::instructions::callgrind;
 use crate::steps::{Problem, command, no_arguments, program, run, target};
 use std::fs;
 

@@ -21,6 +21,7 @@ mod values;
 
 pub use catalogue_api::*;
 pub use receiver_api::*;
+pub use sender::*;
 pub use sender_api::*;
 pub use signals_api::*;
 pub use status::{

@@ -3,7 +3,7 @@
 #![allow(unsafe_op_in_unsafe_fn, reason = "the contract of each function covers its whole body")]
 
 use crate::PacelineSetting;
-use crate::sender::{STREAM, Sender};
+use crate::sender::{PacelineEvent, STREAM, Sender};
 use crate::status::{Failure, Object, PacelineStatus, argument, catch};
 use crate::{Opaque, read, read_sized, sized, slice, text, values, with, with_const, writable, write, write_sized};
 use paceline::{Message, Outgoing, StreamState};
@@ -21,26 +21,6 @@ impl Opaque for PacelineSender {
     type Inner = Sender;
     const NAME: &str = "sender";
 }
-
-/// The controller changed its decision: read it with `paceline_sender_decision`.
-pub const PACELINE_EVENT_DECISION: u32 = 1;
-/// A frame was dropped, or removed from the queue.
-pub const PACELINE_EVENT_FRAME_DROPPED: u32 = 2;
-/// The encoder should make a key frame.
-pub const PACELINE_EVENT_KEY_FRAME_REQUESTED: u32 = 3;
-/// No feedback has arrived for 3 s, so that the rate falls.
-pub const PACELINE_EVENT_FEEDBACK_LOST: u32 = 4;
-/// Feedback arrives again.
-pub const PACELINE_EVENT_FEEDBACK_RESUMED: u32 = 5;
-/// A time was more than 100 ms before an earlier one. From then on times are shifted, so that the controller sees none that goes back.
-pub const PACELINE_EVENT_CLOCK_STEPPED_BACK: u32 = 6;
-/// The controller failed, and the last decision stays in force. The controllers of this library do not fail.
-pub const PACELINE_EVENT_CONTROLLER_FAILED: u32 = 7;
-
-/// A probe cluster arrived: `probe` and `rate_bps`. Further packets of it may refine the rate.
-pub const PACELINE_EVENT_PROBE_RESULT: u32 = 8;
-/// The rate of the encoder changed: `rate_bps`.
-pub const PACELINE_EVENT_STREAM_RATES: u32 = 9;
 
 /// A packet of a frame that is to be sent.
 #[repr(C)]
@@ -108,21 +88,7 @@ pub struct PacelineSnapshot {
     pub packets_lost: u64,
 }
 
-/// An event of a sender. It has no stream, because a sender has one.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct PacelineEvent {
-    /// The size of the struct in the caller's header: `sizeof`.
-    pub size: usize,
-    /// `PACELINE_EVENT_…`.
-    pub kind: u32,
-    /// The cluster of the result of a probe, or `PACELINE_NO_PROBE`.
-    pub probe: i32,
-    /// The rate of the result of a probe, and the rate of the encoder with new rates of streams; else 0.
-    pub rate_bps: u64,
-}
-
-paceline_abi::sized_structs!(PacelinePacket, PacelineSnapshot, PacelineEvent);
+paceline_abi::sized_structs!(PacelinePacket, PacelineSnapshot);
 
 /// Creates a sender with the controller `name` (`paceline_controller_name` lists them), and writes its address to `sender`.
 /// Errors: a null pointer, limits that contradict each other, no such controller, a controller without a send half.

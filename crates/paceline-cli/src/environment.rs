@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine and the operating system that results are made on.
 
-use crate::commands::COMMIT;
 use paceline_netsim::records::Environment;
 use std::fs;
 use std::sync::OnceLock;
+
+/// The commit of the source, or `unknown`.
+const COMMIT: &str = env!("PACELINE_COMMIT");
 
 /// Returns the environment of this process.
 pub fn environment() -> &'static Environment {

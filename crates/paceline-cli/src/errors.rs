@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Errors of runs as errors of the command, with their exit codes.
 
-use crate::repeat::Repeat;
 use miette::{Diagnostic, Report};
 use paceline_lab::results::StoreError;
 use paceline_lab::run_cache::RunCacheError;
@@ -10,10 +9,10 @@ use paceline_netsim::world::WorldError;
 /// A world could not make a run.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("{error}")]
-struct RunFailed {
-    error: WorldError,
+pub(crate) struct RunFailed {
+    pub error: WorldError,
     #[help]
-    hint: Option<String>,
+    pub hint: Option<String>,
 }
 
 /// Returns the exit code for an error: 3 if the world is not available, else 2.
@@ -31,19 +30,6 @@ pub fn world_error(error: WorldError) -> Report {
         _ => None,
     };
     RunFailed { error, hint }.into()
-}
-
-/// Adds the command that repeats the run, if the error is the failure of a controller.
-pub fn with_repeat(error: Report, repeat: &Repeat<'_>) -> Report {
-    let mut failed: RunFailed = match error.downcast() {
-        Ok(failed) => failed,
-        Err(other) => return other,
-    };
-    if let WorldError::ControllerFailed { failure, plan, case, seed } = &failed.error {
-        let command = repeat.command(&failure.controller, plan, case, *seed);
-        failed.hint = Some(format!("the same run again: {command}"));
-    }
-    failed.into()
 }
 
 /// Converts the error of a run that was to be stored.

@@ -242,7 +242,7 @@ pub fn run(words: &[OsString]) -> ExitCode {
     let run = |arguments: Arguments| {
         let Some(command) = arguments.command else { return commands::welcome() };
         let repeat = Repeat { words, selection: command.selection() };
-        command.run().map_err(|error| errors::with_repeat(error, &repeat))
+        command.run().map_err(|error| repeat::with_repeat(error, &repeat))
     };
     arguments.and_then(run).unwrap_or_else(|error| {
         eprintln!("{}", output::printable(&format!("{error:?}")));

@@ -2,6 +2,9 @@
 //! The command that repeats a run in which a controller failed.
 
 use crate::commands::Selection;
+use crate::errors::RunFailed;
+use miette::Report;
+use paceline_netsim::world::WorldError;
 use std::ffi::OsString;
 
 /// What the command was called with.
@@ -33,6 +36,19 @@ impl Repeat<'_> {
         }
         quoted(std::iter::once("paceline").chain(typed.iter().map(String::as_str)))
     }
+}
+
+/// Adds the command that repeats the run, if the error is the failure of a controller.
+pub fn with_repeat(error: Report, repeat: &Repeat<'_>) -> Report {
+    let mut failed: RunFailed = match error.downcast() {
+        Ok(failed) => failed,
+        Err(other) => return other,
+    };
+    if let WorldError::ControllerFailed { failure, plan, case, seed } = &failed.error {
+        let command = repeat.command(&failure.controller, plan, case, *seed);
+        failed.hint = Some(format!("the same run again: {command}"));
+    }
+    failed.into()
 }
 
 fn quoted<'a>(words: impl IntoIterator<Item = &'a str>) -> String {

@@ -18,6 +18,7 @@ pub mod document;
 pub mod ecn;
 pub mod episodes;
 pub mod error;
+mod explanation;
 pub mod facts;
 pub mod fit;
 mod frames;

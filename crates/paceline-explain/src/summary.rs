@@ -3,13 +3,13 @@
 
 use crate::causes::{self, Strength, UNKNOWN, rate};
 use crate::diagnosis::Finding;
-use crate::document::FlowExplanation;
 use crate::episodes::{EpisodeKind, RETURNED};
+use crate::explanation::FlowExplanation;
 use crate::facts::REACTION;
 use crate::model::{Flow, MarkKind, Media, Origin, Quantity, Series};
 use paceline_units::{Time, TimeDelta};
-use schemars::JsonSchema;
-use serde::Serialize;
+
+pub use crate::explanation::CauseSummary;
 
 /// A second is poor if its rate is below this share of the rate before a fall. Assumed: a quarter less shows in a picture.
 const POOR: f64 = 0.75;
@@ -19,37 +19,6 @@ const PEAK: f64 = 0.9;
 const NOTABLE: f64 = 0.2;
 /// Causes at the sender. All others are causes of the path or of the receiver.
 const OF_SENDER: [&str; 2] = ["cpu", "application"];
-
-/// What has one cause: falls, plateaus or slow returns.
-#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
-pub struct CauseSummary {
-    /// The id of the cause, or `unknown`.
-    pub cause: &'static str,
-    /// What happened; `drop` stands for falls of the sent rate, too.
-    pub kind: EpisodeKind,
-    /// The number of findings.
-    pub count: usize,
-    /// How many of them have strong evidence.
-    pub strong: usize,
-    /// Poor seconds that belong to them.
-    pub poor_s: usize,
-    /// The lowest rate, bit/s.
-    pub lowest_bps: f64,
-    /// Indices of the findings, in order of time.
-    pub findings: Vec<usize>,
-}
-
-impl CauseSummary {
-    /// Returns how strong the evidence is.
-    pub fn confidence(&self) -> String {
-        match self.strong {
-            _ if self.cause == UNKNOWN => "none".to_owned(),
-            0 => "weak".to_owned(),
-            strong if strong == self.count => "strong".to_owned(),
-            strong => format!("{strong} of {} strong", self.count),
-        }
-    }
-}
 
 /// Returns the number of poor seconds of a flow, and its causes: first those that cost most of them, then in order of time.
 pub(crate) fn of_findings(flow: &Flow, findings: &[Finding]) -> (usize, Vec<CauseSummary>) {

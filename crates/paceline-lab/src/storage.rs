@@ -33,10 +33,7 @@ impl Inputs {
         RunInputs {
             plan_hash: hashes.plan,
             scenario_hash: hashes.scenario,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: self.environment.commit.clone(),
-            machine: self.environment.machine.clone(),
-            system: self.environment.system.clone(),
+            environment: Environment { version: env!("CARGO_PKG_VERSION").to_owned(), ..self.environment.clone() },
             scenario_text: self.scenario_text.clone(),
             changes: changes(&scenario.plan.case, self.changes.iter().cloned()),
             setting: Some(scenario.plan.describe(registry)),
@@ -142,7 +139,7 @@ pub fn run_or_resume<O: EventObserver, E: From<WorldError> + From<StoreError>>(
     }
     let result = summarise(scenario, runs);
     let Inputs { changes, command, .. } = inputs;
-    let making = Provenance { version: manifest.version, command, changes, runs: folders };
+    let making = Provenance { version: manifest.environment.version, command, changes, runs: folders };
     let store = store.filter(|_| unstored.is_none());
     if let Some((store, group)) = store.zip(group_of(scenario, &result, making)) {
         unstored = store.group(&group).err().map(E::from);

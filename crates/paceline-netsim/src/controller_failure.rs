@@ -9,9 +9,7 @@ use paceline_units::Time;
 /// The failure of a half of a flow's controller, which ends the run.
 #[derive(Clone, Debug)]
 pub struct ControllerFailure {
-    /// The flow.
     pub flow: String,
-    /// The controller.
     pub controller: String,
     /// The time of the run at which the flow found it; [`Time::ZERO`] also if the half failed before the run.
     pub at: Time,

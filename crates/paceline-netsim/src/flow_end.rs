@@ -3,7 +3,6 @@
 
 use crate::records::TapPoint;
 
-/// An end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowEnd {
     /// The source of the data.

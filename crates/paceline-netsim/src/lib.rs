@@ -49,6 +49,9 @@
 //! * **A link** is a [`link::Link`]: capacity, queue, delay, jitter and loss of one hop, without a clock. Its decisions
 //!   depend on arrival times and the seed alone, so it serves in virtual and in real time.
 
+// Other programs embed `paceline`, not this crate: what a name says needs no comment.
+#![allow(missing_docs)]
+
 mod controller_failure;
 mod describe;
 pub mod flow;

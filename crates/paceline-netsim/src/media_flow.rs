@@ -29,7 +29,6 @@ const REMB_LEN_MAX: usize = 8 + 20 + 4 * REMB_STREAMS_MAX;
 
 /// A media sender, a media receiver, and the clock of the receiver.
 pub struct MediaFlow {
-    /// The sender.
     pub sender: MediaSender,
     /// The receiver; its times are readings of `clock`.
     pub receiver: MediaReceiver,
@@ -300,7 +299,6 @@ pub struct Terms {
     pub source: Option<Box<dyn Source>>,
     /// Wall-clock time at time zero, since 1970; sender reports carry it.
     pub wall_clock: Duration,
-    /// SSRC of the receiver.
     pub receiver_ssrc: u32,
 }
 
@@ -365,7 +363,6 @@ impl PreparedFlow {
         self.initial_rtp_values.iter().map(|(_, timestamp)| *timestamp)
     }
 
-    /// Returns the controller.
     pub fn controller(&self) -> &Controller {
         &self.controller
     }

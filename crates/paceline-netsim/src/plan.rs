@@ -33,7 +33,6 @@ pub struct Plan {
     /// Index of the bottleneck, the hop that results call `link`: the slowest hop of the forward flows, or of all flows if
     /// there is no forward flow.
     pub bottleneck: usize,
-    /// The flows.
     pub flows: Vec<FlowPlan>,
 }
 
@@ -74,7 +73,6 @@ pub struct FlowPlan {
     pub host: Option<HostPlan>,
     /// Differentiated Services codepoint of the packets of both ends.
     pub dscp: Dscp,
-    /// Kind of the flow.
     pub kind: FlowKind,
 }
 
@@ -152,11 +150,9 @@ impl MediaUse {
 /// The parameters of a media flow.
 #[derive(Clone, Debug)]
 pub struct MediaPlan {
-    /// What its media are for.
     pub media_use: MediaUse,
     /// Whether it is cross traffic: it keeps its controller when others are compared, and has no score.
     pub is_cross_traffic: bool,
-    /// Controller.
     pub controller: ControllerPlan,
     /// Membership in a group of coupled flows.
     pub coupling: Option<CouplingPlan>,
@@ -166,7 +162,6 @@ pub struct MediaPlan {
     pub min_rate: Rate,
     /// The receiver's clock.
     pub clock: ClockPlan,
-    /// Streams.
     pub streams: Vec<StreamPlan>,
     /// Size of the largest RTP packet, without IP and UDP headers.
     pub packet_size: DataSize,
@@ -217,9 +212,7 @@ pub enum FlowChange {
     Remb(Rate),
     /// The highest rate of the encoded media of a stream; zero: it pauses.
     StreamMax(StreamId, Rate),
-    /// Whether a stream is muted.
     StreamMuted(StreamId, bool),
-    /// The end of a stream.
     StreamEnd(StreamId),
 }
 
@@ -350,7 +343,6 @@ pub fn with_headers(payload: Rate, packet_size: DataSize) -> Rate {
 /// A controller with the parameters that differ from its defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ControllerPlan {
-    /// Name.
     pub name: String,
     /// Name and value of each parameter.
     pub config: Vec<(String, f64)>,
@@ -399,7 +391,6 @@ pub struct ClockPlan {
 pub struct StreamPlan {
     /// Name in results.
     pub id: String,
-    /// Kind of media.
     pub kind: MediaKind,
     /// Weight for the division of the target among streams.
     pub priority: f64,
@@ -493,7 +484,6 @@ impl StreamPlan {
 /// A source with its parameters.
 #[derive(Clone, Debug)]
 pub struct SourcePlan {
-    /// The source.
     pub entry: &'static SourceEntry,
     /// The values of its parameters, without texts.
     pub values: Values,

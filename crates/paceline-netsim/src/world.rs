@@ -21,7 +21,6 @@ pub enum WorldError {
     /// A controller cannot be built.
     #[error("flow `{flow}`: {error}")]
     Controller {
-        /// The flow.
         flow: String,
         /// The reason.
         error: ConfigError,
@@ -29,7 +28,6 @@ pub enum WorldError {
     /// A source cannot be built.
     #[error("flow `{flow}`: {error}")]
     Source {
-        /// The flow.
         flow: String,
         /// The reason.
         error: SourceError,
@@ -37,7 +35,6 @@ pub enum WorldError {
     /// The registry does not know the controller.
     #[error("flow `{flow}`: no controller `{name}`")]
     UnknownController {
-        /// The flow.
         flow: String,
         /// The requested name.
         name: String,

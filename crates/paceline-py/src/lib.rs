@@ -11,6 +11,7 @@
 
 mod commands;
 mod controller;
+mod endpoint_values;
 mod endpoints;
 mod errors;
 mod explain;
@@ -42,7 +43,9 @@ mod _paceline {
         cases, catalogue, choose, command, compare, constants, edited, find, reproduce, runs, trial,
     };
     #[pymodule_export]
-    use crate::endpoints::{Event, FlowReceiver, FlowSender, PacketHead, Probe, Report, Transmit};
+    use crate::endpoint_values::{Event, PacketHead, Probe, Report, Transmit};
+    #[pymodule_export]
+    use crate::endpoints::{FlowReceiver, FlowSender};
     #[pymodule_export]
     use crate::explain::{explain, fit};
     #[pymodule_export]

@@ -2,9 +2,9 @@
 //! Paths that a user names on the command line or in Python: a preset, a recorded trace, or a scenario. Over the first two there is one
 //! video call; a scenario has its own media.
 
-use super::catalogue::{Catalogue, Origin, PATH_ALIASES};
+use super::catalogue::{Catalogue, Origin};
 use super::error::{ScenarioError, nearest};
-use super::preset::{path_preset, path_presets};
+use super::preset::{path_names, path_preset};
 use super::template::template_sources;
 use super::text_file;
 use super::trace::{Direction, Trace};
@@ -79,9 +79,7 @@ impl CallPath {
             return Self::of_trace(text, call);
         }
         if !is_scenario {
-            let names = path_presets().into_iter().map(|preset| preset.name);
-            let others = PATH_ALIASES.iter().map(|(alias, _)| *alias).chain(Catalogue.ids());
-            let known: Vec<String> = names.chain(others.map(str::to_owned)).collect();
+            let known: Vec<String> = path_names().into_iter().chain(Catalogue.ids().map(str::to_owned)).collect();
             let near = nearest(text, known.iter().map(String::as_str))
                 .map_or(String::new(), |near| format!("did you mean `{near}`? "));
             let help = format!("{near}`paceline list paths` shows presets, `paceline list scenarios` scenarios");

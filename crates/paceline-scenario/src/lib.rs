@@ -41,7 +41,7 @@ pub use file::{AnyValue, ScenarioFile, schema};
 pub use layers::{Changes, edited, error_at_key, load, load_cases};
 pub use overrides::Override;
 pub use paceline_netsim::records::Label;
-pub use preset::{Preset, path_preset, path_presets, source_presets};
+pub use preset::{Preset, path_names, path_preset, path_presets, source_presets};
 pub use reader::parse;
 pub use template::{Template, Traffic, template_sources};
 pub use text_span::Spanned;

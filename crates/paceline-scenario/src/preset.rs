@@ -74,6 +74,12 @@ pub fn path_preset(name: &str) -> Option<Preset> {
     path_presets().into_iter().find(|preset| preset.name == base || preset.name.strip_suffix("-up") == Some(base))
 }
 
+/// Returns every name that [`path_preset`] finds, except those without a direction.
+pub fn path_names() -> Vec<String> {
+    let others = PATH_ALIASES.iter().map(|(alias, _)| (*alias).to_owned());
+    path_presets().into_iter().map(|preset| preset.name).chain(others).collect()
+}
+
 /// Returns every preset of sources, in order.
 ///
 /// # Panics

@@ -4,12 +4,11 @@
 //! `rtc` takes its estimator by value and keeps it. Clones of a [`SharedController`] are the same controller: one is the
 //! estimator, one sees departing packets, and one stays with the program, which asks for the encoder's rate.
 
-use crate::departures::Reception;
 use paceline::{
     ConfigError, Decision, FeedbackRequirement, Outgoing, PacketKind, QueuedFrame, Registry, Sender, SenderConfig,
     Setup, Signals, StreamState,
 };
-use paceline_units::{DataSize, Rate, RemoteTime, StreamId, Time};
+use paceline_units::{DataSize, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use rtc::interceptor::{BandwidthEstimator, PacketReport as RtcReport};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,6 +18,15 @@ pub const OVERHEAD: DataSize = DataSize::from_bytes(20 + 8 + 10);
 
 /// The one stream.
 const STREAM: StreamId = StreamId(0);
+
+/// What one receiver report says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reception {
+    /// The loss since the last report; `None` if they cover less than 20 packets.
+    pub fraction_lost: Option<Fraction>,
+    /// The round-trip time (RFC 3550, section 6.4.1).
+    pub rtt: Option<TimeDelta>,
+}
 
 /// The one controller of a call. Clones share it.
 #[derive(Clone)]

@@ -2,7 +2,7 @@
 //! What the estimator of `rtc` does not see: packets as they leave, and receiver reports. An interceptor next to the wire
 //! reads both, and passes changes of the pacing rate on at once, not only with feedback.
 
-use crate::controller::SharedController;
+use crate::controller::{Reception, SharedController};
 use paceline_units::{Fraction, TimeDelta};
 use rtc::interceptor::{
     Attribute, AttributedPacket, BandwidthEstimator, Interceptor, Packet, Slot, StreamInfo, TaggedPacket,
@@ -20,15 +20,6 @@ use std::time::Instant;
 const PACKETS_MIN: u32 = 20;
 /// The number of sender reports that are kept, to find the round-trip time.
 const SENDER_REPORTS: usize = 16;
-
-/// What one receiver report says.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reception {
-    /// The loss since the last report; `None` if they cover less than 20 packets.
-    pub fraction_lost: Option<Fraction>,
-    /// The round-trip time (RFC 3550, section 6.4.1).
-    pub rtt: Option<TimeDelta>,
-}
 
 /// The interceptor.
 pub struct Departures {

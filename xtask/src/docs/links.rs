@@ -141,4 +141,23 @@ mod tests {
         let text = "//! see `docs/explanation/tcp.md`, or (docs/a/b-c.md): not mydocs/x.md, docs/x.rs";
         assert_eq!(named(text).collect::<Vec<_>>(), [Path::new("docs/explanation/tcp.md"), Path::new("docs/a/b-c.md")]);
     }
+
+    #[test]
+    fn guides_show_the_files_that_they_name() {
+        for (guide, file) in [
+            ("metric", "lab/src/metrics/pacer_drops.rs"),
+            ("queue", "netsim/src/link/queue/expiry.rs"),
+            ("source", "netsim/src/flow/source/screen.rs"),
+        ] {
+            let text = read(&root().join(format!("crates/paceline-{file}"))).unwrap();
+            let (_, after_licence) = text.split_once('\n').unwrap();
+            let example = after_licence.split("\n#[cfg(test)]").next().unwrap();
+            let guide = root().join(format!("docs/how-to/{guide}.md"));
+            assert!(
+                example.len() > 500 && read(&guide).unwrap().contains(example),
+                "{} is out of date",
+                guide.display()
+            );
+        }
+    }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The leaderboard of the committed tables: `paceline report` writes it from a document that has what is in them.
 
-use super::suites::{OTHERS, Row, USUAL_USE};
+use super::row::{OTHERS, Row, USUAL_USE};
 use super::{SUITES, keep, tables};
 use crate::steps::{program, read, root, run, target, write};
 use serde_json::{Value, json};

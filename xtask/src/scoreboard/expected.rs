@@ -2,7 +2,7 @@
 //! Expected verdicts: `scenarios/NAME.expected.toml`, from the table of the suite. With these files `paceline suite NAME` ends with exit
 //! code 1 if a verdict of the usual controllers changes.
 
-use super::suites::Row;
+use super::row::Row;
 use super::{SUITES, keep, tables};
 use crate::steps::root;
 use std::collections::BTreeSet;

@@ -9,6 +9,7 @@ mod board;
 mod expected;
 mod pages;
 mod papers;
+mod row;
 mod suites;
 
 use crate::steps::{Problem, files_in, read, root, target, write};

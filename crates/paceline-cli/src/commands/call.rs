@@ -83,7 +83,7 @@ fn watch(run::Arguments { runs: arguments, pcap }: &run::Arguments, port: u16) -
     let header = scenario.plan.header(&registry, world.name(), seed);
     let inputs = selection.inputs("call --watch", controller, &[seed])?;
     let manifest = inputs.manifest(&scenario, &registry);
-    let version = manifest.version.clone();
+    let version = manifest.environment.version.clone();
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     let events = store.as_ref().map(|s| s.run(&header, manifest)).transpose().into_diagnostic()?;
     let watched = WatchedRun {

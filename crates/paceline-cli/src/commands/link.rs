@@ -20,7 +20,7 @@ use paceline_live::testbed::timing::Timing;
 use paceline_netsim::link::queue::DISCIPLINES;
 use paceline_netsim::plan::FlowKind;
 use paceline_netsim::records::{MetricKind, Percentiles};
-use paceline_scenario::{self, Catalogue, Changes, Origin, Override, Scenario, path_preset, path_presets};
+use paceline_scenario::{self, Catalogue, Changes, Origin, Override, Scenario, path_names, path_preset};
 use paceline_units::{Rate, Time};
 use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -181,10 +181,7 @@ pub fn link(arguments: &Arguments) -> Result<ExitCode> {
     let manifest = RunInputs {
         plan_hash: hashes.plan,
         scenario_hash: hashes.scenario,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        commit: environment().commit.clone(),
-        machine: environment().machine.clone(),
-        system: environment().system.clone(),
+        environment: environment().clone(),
         scenario_text: text,
         changes: settings(arguments)?.iter().map(Override::to_string).collect(),
         setting: Some(scenario.plan.describe(&Registry::standard())),
@@ -296,8 +293,8 @@ fn of_path(title: &str, duration: &str, path: &str) -> Origin {
 }
 
 fn no_preset(name: &str) -> miette::Report {
-    let known = path_presets();
-    let names: Vec<&str> = known.iter().map(|preset| preset.name.as_str()).collect();
+    let known = path_names();
+    let names: Vec<&str> = known.iter().map(String::as_str).collect();
     let help = format!("{}; `paceline list paths` shows them", paceline_scenario::suggestion(name, &names));
     miette!(help = help, "there is no path preset `{name}`")
 }

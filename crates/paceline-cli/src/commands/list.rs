@@ -11,9 +11,9 @@ use miette::{Result, miette};
 use paceline::Registry;
 use paceline_lab::catalogue::{self, CONTROLLERS, Details, Entry, Listing, YARDSTICKS};
 use paceline_netsim::records::MetricKind;
-use paceline_scenario::{Catalogue, Changes};
+use paceline_scenario::{Catalogue, Changes, path_names, path_preset};
 use paceline_units::Time;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 /// Arguments of `list`.
@@ -50,8 +50,13 @@ pub fn list(arguments: &Arguments) -> Result<ExitCode> {
             output::print_result(arguments.json, &BTreeMap::from([(*kind, &group)]), || kind_table(kind, &group))?;
             return Ok(ExitCode::SUCCESS);
         }
-        let Some(entry) = known.iter().find(|entry| entry.name == *name) else {
-            let names: Vec<&str> = known.iter().map(|entry| entry.name.as_str()).collect();
+        // A path also has names without its direction.
+        let preset = path_preset(name).filter(|_| *kind == "paths").map_or_else(|| name.clone(), |preset| preset.name);
+        let Some(entry) = known.iter().find(|entry| entry.name == preset) else {
+            let paths = if *kind == "paths" { path_names() } else { Vec::new() };
+            let names: BTreeSet<&str> =
+                known.iter().map(|entry| &entry.name).chain(&paths).map(String::as_str).collect();
+            let names: Vec<&str> = names.into_iter().collect();
             let help = paceline_scenario::nearest_of_many(name, &names);
             return Err(miette!(help = help, "no `{name}` among the {kind}"));
         };

@@ -67,9 +67,6 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// The commit of the source, or `unknown`.
-pub const COMMIT: &str = env!("PACELINE_COMMIT");
-
 /// The version of the program, with the commit of its source.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("PACELINE_COMMIT"), ")");
 

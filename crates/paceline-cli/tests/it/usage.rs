@@ -140,7 +140,7 @@ fn usual_mistakes_have_a_hint() {
     let folder = folder("usage-hints", &[]);
     fs::create_dir_all(folder.join("folder")).unwrap();
     files.iter().for_each(|(file, text)| fs::write(folder.join(file), text).unwrap());
-    let cases: [(&[&str], &[&str]); 56] = [
+    let cases: [(&[&str], &[&str]); 57] = [
         (&["run", "flow.toml"], &["expected a list", "[[flow]] in place of [flow]"]),
         (&["run", "own.toml", "--duration", "10s"], &["--duration", "write `--set duration=10s`"]),
         (&["run", "own.toml", "--rtt=10ms"], &["write `--set path.rtt=10ms`"]),
@@ -185,6 +185,7 @@ fn usual_mistakes_have_a_hint() {
         (&["run", "dsl"], &["`dsl` is a preset of a path", "`paceline choose dsl`", "`paceline new call.toml --path`"]),
         (&["run", "adsl-down"], &["`adsl-down` is a preset of a path"]),
         (&["choose", "dsll"], &["no preset, scenario or file `dsll`", "did you mean `dsl`?"]),
+        (&["list", "paths", "starlnk"], &["no `starlnk` among the paths", "did you mean `starlink`?"]),
         (&["suite", "shrt"], &["there is no suite `shrt`", "did you mean `short`?"]),
         (&["suite", "mmsys16"], &["a group of scenarios, not a suite", "`paceline reproduce mmsys16`"]),
         (&["sweep", "own.toml"], &["a sweep is a file", "`paceline list sweeps`"]),
@@ -348,6 +349,8 @@ fn help_has_each_command_in_one_of_four_groups() {
         stdout(&paceline(&folder, &["list", "paths", "lte-drive-up"]), 0),
         &["mean rate", "Mbit/s", "delay", "25 ms", "queue", "600 ms"],
     );
+    let [alias, name] = ["starlink", "satellite-leo-up"].map(|path| paceline(&folder, &["list", "paths", path]));
+    assert_eq!(stdout(&alias, 0), stdout(&name, 0));
     let output = paceline(&folder, &["list", "paths"]);
     let paths = stdout(&output, 0);
     assert!(paths.lines().all(|line| line.chars().count() <= 80), "{paths}");

@@ -4,7 +4,7 @@
 //! The framing of a stream is recognised by its content, because ports vary and a capture may begin in the middle of a stream. After a
 //! gap, or bytes of another kind, it is recognised again, so nothing but the messages in the gap is missing.
 
-use super::datagram::Route;
+use super::layers::Route;
 use super::layers::{STUN_COOKIE, Segment, big, in_turn};
 use paceline_units::{Time, TimeDelta};
 use paceline_wire::{ExtensionIds, RtpHeader, is_rtcp};

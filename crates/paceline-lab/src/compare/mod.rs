@@ -4,6 +4,7 @@
 
 #[cfg(feature = "storage")]
 mod choice;
+mod difference;
 pub(crate) mod gaps;
 mod ranking;
 pub(crate) mod scores;
@@ -14,8 +15,8 @@ mod verdict;
 
 #[cfg(feature = "storage")]
 pub use choice::{Candidates, Choice, ChosenPath, RUNS, choose, usual};
+pub use difference::difference;
 pub use scores::{mean_score_text, score_text};
-pub use table::difference;
 
 use crate::group::run_metrics;
 use crate::results::{Assertion, ComparisonTable, Differences, RunMetrics};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ranking of a comparison: controllers in order of their mean score.
 
+use super::difference::paired;
 use super::scores::Scored;
-use super::table::difference;
-use crate::results::{Check, ComparedDifference, RankedController, RowKind, Verdict};
-use paceline_netsim::records::{Better, Summary};
+use crate::results::{ComparedDifference, RankedController, RowKind, Verdict};
+use paceline_netsim::records::Summary;
 
 /// Returns the ranking: the best first, then what is only shown as scale. It brings `scored` into the same order.
 pub(super) fn ranking(scored: &mut [Scored]) -> Vec<RankedController> {
@@ -36,12 +36,6 @@ pub(super) fn ranking(scored: &mut [Scored]) -> Vec<RankedController> {
 
 fn is_scale(of: &Scored) -> bool {
     matches!(of.kind, RowKind::Oracle | RowKind::Faulty)
-}
-
-/// Returns the difference of the second to the first, run by run.
-pub(super) fn paired(first: &[f64], second: &[f64], margin: f64, comparisons: usize) -> Option<ComparedDifference> {
-    let pairs: Vec<(f64, f64)> = first.iter().copied().zip(second.iter().copied()).collect();
-    difference(&pairs, Better::Higher, Check::Difference { margin, comparisons })
 }
 
 pub(super) fn mean(values: &[f64]) -> f64 {

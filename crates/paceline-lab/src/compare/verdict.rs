@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What follows from a ranking, in a few sentences: a pick only where one controller is alone in the tie group of the first place.
 
-use super::ranking::{mean, paired};
+use super::difference::paired;
+use super::ranking::mean;
 use super::scores::{CAUSES, Scored, score_text};
 use crate::results::{RankedController, RowKind, Verdict};
 use crate::yardsticks::Oracle;

@@ -53,14 +53,4 @@ mod tests {
         assert_eq!(metric.values(), [Some(2.0), Some(1.0)]);
         assert_eq!(PACER_DROPS.info().id, ID);
     }
-
-    #[test]
-    fn the_guide_shows_this_file() {
-        let (_, after_licence) = include_str!("pacer_drops.rs").split_once('\n').unwrap();
-        let (example, _) = after_licence.split_once("\n#[cfg(test)]").unwrap();
-        assert!(
-            include_str!("../../../../docs/how-to/metric.md").contains(example),
-            "docs/how-to/metric.md is out of date"
-        );
-    }
 }

@@ -297,7 +297,7 @@ bounds = [0.5, 10]
         let experiment = Experiment::load(&Origin::from_text("beside.toml", text), &[], &registry).unwrap();
         let inputs = |scenario: &Scenario| {
             let changes = vec![scenario.plan.case.to_string()];
-            RunInputs { version: "1".to_owned(), scenario_text: text.to_owned(), changes, ..Default::default() }
+            RunInputs { scenario_text: text.to_owned(), changes, ..Default::default() }
         };
         let experiment = RealtimeExperiment::new(experiment, "gcc-2016".to_owned(), inputs);
         RealtimeReproduction::resume(vec![experiment], 2, (&registry, "slow"), store).unwrap()

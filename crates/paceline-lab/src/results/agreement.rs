@@ -8,10 +8,8 @@
 //! Tau is the share of pairs of controllers in the same order, less that of pairs in opposite order (Kendall, 1938, "A new measure of rank
 //! correlation", Biometrika 30, 81-93). Its interval is the middle 95 % of tau over tests drawn with replacement (bootstrap, Efron 1979).
 
-use super::possible::mean_score;
-use super::suite::{RowKind, SuiteReport, SuiteRow};
+use super::suite::{Agreement, RowKind, SuiteReport, SuiteRow, TestResult};
 use paceline_units::RandomStreams;
-use serde::{Deserialize, Serialize};
 
 /// Samples of tests from which the interval is taken.
 const SAMPLES: usize = 2000;
@@ -20,25 +18,11 @@ const LEAST: usize = 3;
 /// With fewer tests there is no interval.
 const TESTS: usize = 10;
 
-/// How far two worlds agree on the order of controllers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Agreement {
-    pub world: String,
-    /// The controllers with a score in each test of both worlds, and their mean scores in this world and in the other.
-    pub controllers: Vec<(String, [f64; 2])>,
-    pub tests: usize,
-    /// Kendall's tau of the mean scores, from -1 to 1.
-    pub tau: f64,
-    /// The 95 % interval of tau over tests as a sample of paths; `None` for fewer than ten tests.
-    pub interval: Option<(f64, f64)>,
-}
-
 impl Agreement {
     /// Compares the order of the controllers of a suite with that in another world; `None` for fewer than three with a score in each test.
     /// Rows that are only scale do not count.
     pub fn of(report: &SuiteReport, other: &SuiteReport) -> Option<Self> {
-        let scores =
-            |row: &SuiteRow| -> Option<Vec<f64>> { row.results.iter().map(mean_score).collect::<Option<Vec<_>>>() };
+        let scores = |row: &SuiteRow| -> Option<Vec<f64>> { row.results.iter().map(TestResult::mean_score).collect() };
         let pair = |row: &SuiteRow| {
             let same = other.rows.iter().find(|other| other.controller == row.controller)?;
             Some((row.controller.clone(), [scores(row)?, scores(same)?]))
@@ -81,7 +65,7 @@ fn tau(values: &[[f64; 2]]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{SuiteTest, TestResult};
+    use crate::results::SuiteTest;
 
     #[test]
     fn tau_counts_pairs_in_the_same_order() {

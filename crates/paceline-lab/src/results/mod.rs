@@ -52,6 +52,8 @@ mod run_store;
 mod sequential;
 #[cfg(feature = "storage")]
 mod store;
+#[cfg(feature = "storage")]
+mod store_folder;
 mod stored;
 mod suite;
 mod sweep;
@@ -59,7 +61,6 @@ mod sweep;
 pub mod tables;
 pub mod validation;
 
-pub use agreement::Agreement;
 pub use cells::{
     Assumed, CaseRuns, Cell, CellVerdict, ChangeResult, Denominator, EachWindow, ExperimentReport, OtherWorldCell,
     Report, SCOREBOARD_FILE, Scoreboard, VerdictCounts, VerdictSummary, count_verdicts,
@@ -71,7 +72,7 @@ pub use error::StoreError;
 pub use files::write_whole;
 pub use group::{Assertion, Differences, Group, RunMetrics};
 pub use matrix::{Counts, ExperimentCounts, PaperCounts, papers};
-pub use possible::{HUNDRED, Possible, RankedRow, Rankings, Scale, ZERO, mean_score};
+pub use possible::{HUNDRED, Possible, RankedRow, Rankings, ZERO};
 #[cfg(feature = "storage")]
 pub use run_store::RunStore;
 pub use sequential::Looks;
@@ -79,8 +80,8 @@ pub use sequential::Looks;
 pub use store::{Contents, Store, StoredRunData};
 pub use stored::{About, RUNS, RunInputs, StoredFile, StoredRun};
 pub use suite::{
-    BoundResult, ChangedVerdict, Passed, RowKind, SUITES_FILE, SuiteBound, SuiteReport, SuiteRow, SuiteTest,
-    SuitesReport, TestResult, ValueFormat, repeats_text,
+    Agreement, BoundResult, ChangedVerdict, Passed, RowKind, SUITES_FILE, Scale, SuiteBound, SuiteReport, SuiteRow,
+    SuiteTest, SuitesReport, TestResult, ValueFormat, repeats_text,
 };
 pub use sweep::{Axis, AxisValues, ConstantEffect, Measure, OrderingClaim, Point, RankedPoint, SweepResult};
 pub use validation::{ComparedMetric, ComparedRun, QueueDelay, Validation, ValidationCheck, Validations};

@@ -15,8 +15,9 @@
 //! equation 6.13). Over several families it is the mean of the families, each with its own variance (equation 5.10), and Student's t has
 //! the degrees of freedom of Satterthwaite (equation 5.16).
 
-use super::suite::{RowKind, SuiteReport, SuiteTest, SuitesReport, TestResult};
+use super::suite::{RowKind, Scale, SuiteReport, SuiteTest, SuitesReport, TestResult};
 use paceline_netsim::records::{Summary, t_quantile};
+use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -30,15 +31,6 @@ const LEAST: f64 = 5.0;
 const FREEDOM: usize = 2;
 /// Allowance for the rounding of a number of degrees of freedom.
 const ROUNDING: f64 = 1e-9;
-
-/// The ends of the scale of a test: mean scores.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Scale {
-    /// The score under a constant rate.
-    pub zero: f64,
-    /// The score under the oracle.
-    pub hundred: f64,
-}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Possible {
@@ -124,6 +116,15 @@ impl Rankings {
     }
 }
 
+impl Serialize for SuitesReport {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut document = serializer.serialize_struct("SuitesReport", 2)?;
+        document.serialize_field("rankings", &Rankings::of(self))?;
+        document.serialize_field("suites", &self.suites)?;
+        document.end()
+    }
+}
+
 /// Returns these names in order, each once.
 fn distinct<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
@@ -152,7 +153,7 @@ impl SuiteReport {
     pub(crate) fn scale_of_rows(&self, test: usize) -> Option<Scale> {
         let mean = |name: &str| {
             let row = self.rows.iter().find(|row| row.controller == name)?;
-            mean_score(row.results.get(test)?)
+            row.results.get(test)?.mean_score()
         };
         Some(Scale { zero: mean(ZERO)?, hundred: mean(HUNDRED)? })
     }
@@ -160,12 +161,8 @@ impl SuiteReport {
     /// Returns the points that a result earns in a test, and those that it allows.
     fn earned(&self, test: usize, result: &TestResult) -> Option<Earned> {
         let Scale { zero, hundred } = self.scale(test)?;
-        Some(Earned { points: mean_score(result)?.min(hundred) - zero, allowed: hundred - zero })
+        Some(Earned { points: result.mean_score()?.min(hundred) - zero, allowed: hundred - zero })
     }
-}
-
-pub fn mean_score(result: &TestResult) -> Option<f64> {
-    Some(Summary::from_values(&result.scores)?.mean)
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use crate::results::database::QuantityKey;
 use crate::results::files::{self, Temporary};
 use crate::results::names::directory_name;
 use crate::results::parts::Parts;
-use crate::results::store::{StoreFolder, measured};
+use crate::results::store_folder::{StoreFolder, measured};
 use crate::results::stored::{About, RunInputs, StoredFile};
 use crate::results::tables::EventTables;
 use paceline_netsim::records::{EventObserver, EventRecord, RunDescription, RunHeader};
@@ -53,7 +53,7 @@ impl RunStore {
     pub(super) fn create(folder: Arc<StoreFolder>, header: &RunHeader, inputs: RunInputs) -> Result<Self, StoreError> {
         let (runs, base) = (folder.runs(), directory_name(header));
         let temporary = Temporary::directory(&runs, &base)?;
-        let tables = EventTables::create(temporary.path(), header, &inputs.version)?;
+        let tables = EventTables::create(temporary.path(), header, &inputs.environment.version)?;
         Ok(Self {
             tables,
             failed: None,
@@ -104,7 +104,7 @@ impl RunStore {
     /// Closes the tables and begins new ones with an event at `at`.
     fn close_part(&mut self, at: Time) -> Result<(), StoreError> {
         let next = Temporary::directory(&self.runs, &self.base)?;
-        let tables = EventTables::create(next.path(), &self.header, &self.inputs.version)?;
+        let tables = EventTables::create(next.path(), &self.header, &self.inputs.environment.version)?;
         mem::replace(&mut self.tables, tables).finish()?;
         let part = mem::replace(&mut self.temporary, next);
         let (header, inputs, base) = (&self.header, &self.inputs, &self.base);

@@ -2,7 +2,7 @@
 //! What a folder of results keeps of a run besides its values: inputs, names and files.
 
 use crate::results::{StoreError, files};
-use paceline_netsim::records::{RunDescription, RunHeader, SignalDescription};
+use paceline_netsim::records::{Environment, RunDescription, RunHeader, SignalDescription};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,16 +13,8 @@ pub const RUNS: &str = "runs";
 /// The inputs of a run. The store does not interpret them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunInputs {
-    pub version: String,
-    /// Commit of the program's source, if the caller knows it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub commit: Option<String>,
-    /// Processors of the machine, if the caller knows them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub machine: Option<String>,
-    /// Operating system of the machine, if the caller knows it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub system: Option<String>,
+    #[serde(flatten)]
+    pub environment: Environment,
     /// Date, from the caller's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created: Option<String>,
@@ -47,8 +39,10 @@ pub struct RunInputs {
 impl RunInputs {
     /// Returns whether both are equal but for date, commit and machine.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        let undated =
-            |inputs: &Self| Self { created: None, commit: None, machine: None, system: None, ..inputs.clone() };
+        let undated = |inputs: &Self| {
+            let environment = Environment { version: inputs.environment.version.clone(), ..Environment::default() };
+            Self { created: None, environment, ..inputs.clone() }
+        };
         undated(self) == undated(other)
     }
 }
@@ -132,8 +126,8 @@ impl About {
             controllers: header.controllers.clone(),
             changes: inputs.changes.clone(),
             seed: header.seed,
-            version: inputs.version.clone(),
-            commit: inputs.commit.clone(),
+            version: inputs.environment.version.clone(),
+            commit: inputs.environment.commit.clone(),
             created: inputs.created.clone(),
             trace_hash: None,
             cut_at_s: None,

@@ -1,32 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The document of suites: the verdict on each bound of each test under each controller.
 
-use crate::results::agreement::Agreement;
 use crate::results::check::{Judgement, Verdict};
 use crate::results::error::StoreError;
 use crate::results::files::read_json;
-use crate::results::possible::{Rankings, Scale};
 use paceline_netsim::records::{Label, Summary};
-use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
 
 pub const SUITES_FILE: &str = "suites.json";
 
-/// The results of one or several suites. The document has the [`Rankings`], too.
+/// The results of one or several suites. The document has the [`Rankings`](crate::results::Rankings), too.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct SuitesReport {
     pub suites: Vec<SuiteReport>,
-}
-
-impl Serialize for SuitesReport {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut document = serializer.serialize_struct("SuitesReport", 2)?;
-        document.serialize_field("rankings", &Rankings::of(self))?;
-        document.serialize_field("suites", &self.suites)?;
-        document.end()
-    }
 }
 
 impl SuitesReport {
@@ -128,6 +116,19 @@ pub struct SuiteReport {
     pub agreement: Option<Agreement>,
 }
 
+/// How far two worlds agree on the order of controllers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Agreement {
+    pub world: String,
+    /// The controllers with a score in each test of both worlds, and their mean scores in this world and in the other.
+    pub controllers: Vec<(String, [f64; 2])>,
+    pub tests: usize,
+    /// Kendall's tau of the mean scores, from -1 to 1.
+    pub tau: f64,
+    /// The 95 % interval of tau over tests as a sample of paths; `None` for fewer than ten tests.
+    pub interval: Option<(f64, f64)>,
+}
+
 /// Returns a number of runs of each test: `10`, or `up to 40`.
 pub fn repeats_text(repeats: u64, sequential: bool) -> String {
     if sequential { format!("up to {repeats}") } else { repeats.to_string() }
@@ -148,6 +149,15 @@ pub struct SuiteTest {
     /// The scale of its score that the suite expects; `None` if it expects none. See [`SuiteReport::scale`].
     pub scale: Option<Scale>,
     pub bounds: Vec<SuiteBound>,
+}
+
+/// The ends of the scale of a test: mean scores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Scale {
+    /// The score under a constant rate.
+    pub zero: f64,
+    /// The score under the oracle.
+    pub hundred: f64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -216,6 +226,12 @@ pub struct TestResult {
     /// The result of each bound. Empty if the test was not made: an oracle does not apply to each path, and not every
     /// controller can be coupled.
     pub bounds: Vec<BoundResult>,
+}
+
+impl TestResult {
+    pub fn mean_score(&self) -> Option<f64> {
+        Some(Summary::from_values(&self.scores)?.mean)
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

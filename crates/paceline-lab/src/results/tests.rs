@@ -11,7 +11,7 @@ mod tables;
 use crate::results::database::DATABASE_FILE;
 use crate::results::*;
 use paceline_netsim::records::{
-    DropReason, EventObserver, EventRecord, HalfName, PacketClass, PacketRecord, RunHeader,
+    DropReason, Environment, EventObserver, EventRecord, HalfName, PacketClass, PacketRecord, RunHeader,
 };
 use paceline_units::{DataSize, Ecn, FlowId, Rate, StreamId, Time, TimeDelta};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -70,10 +70,12 @@ fn header(scenario: &str, seed: u64) -> RunHeader {
 
 fn inputs() -> RunInputs {
     RunInputs {
-        version: "1.2.3".to_owned(),
-        commit: Some("0123456789ab".to_owned()),
-        machine: Some("a processor, 2 processors".to_owned()),
-        system: Some("linux 6, x86_64".to_owned()),
+        environment: Environment {
+            version: "1.2.3".to_owned(),
+            commit: Some("0123456789ab".to_owned()),
+            machine: Some("a processor, 2 processors".to_owned()),
+            system: Some("linux 6, x86_64".to_owned()),
+        },
         created: Some("2026-11-20T12:00:00Z".to_owned()),
         plan_hash: "plan".to_owned(),
         scenario_hash: "scenario".to_owned(),

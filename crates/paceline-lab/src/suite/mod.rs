@@ -15,5 +15,5 @@ mod runs;
 mod tests;
 
 pub use file::{Expected, SHORT, Suite};
-pub use run::{ALL, Subject, run};
-pub use runs::{SuiteJob, SuiteRun, SuiteRuns};
+pub use run::{ALL, Subject};
+pub use runs::{SuiteJob, SuiteRun, SuiteRuns, run};

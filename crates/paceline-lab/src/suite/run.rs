@@ -2,22 +2,19 @@
 //! Runs suites under several controllers and makes their document.
 
 use super::file::{Expected, Suite};
-use super::runs::SuiteRuns;
 use crate::compare::scores::CAUSES;
-use crate::done_runs::DoneRuns;
 use crate::judge::{Experiment, ExperimentRuns, RunValues};
 use crate::metrics::is_competing;
 use crate::results::{
     BoundResult, Cell, ChangedVerdict, ExperimentReport, RowKind, Scale, SuiteBound, SuiteReport, SuiteRow, SuiteTest,
-    SuitesReport, TestResult, ValueFormat, Verdict,
+    TestResult, ValueFormat, Verdict,
 };
-use crate::run::Runner;
 use crate::yardsticks::{self, Oracle};
 use paceline::Registry;
 use paceline_netsim::plan::{MediaUse, Plan};
 use paceline_netsim::records::Summary;
 use paceline_netsim::sim::Simulator;
-use paceline_netsim::world::{World, WorldError};
+use paceline_netsim::world::World;
 use paceline_scenario::{Changes, Origin, Override, Quantity, Scenario, ScenarioError, Window, load_cases};
 use paceline_units::Time;
 use std::collections::BTreeMap;
@@ -142,25 +139,6 @@ fn add_summary(scenario: &mut Scenario) {
     for (n, metric) in metrics.iter().enumerate().filter(|(_, metric)| has_competing || **metric != "others_keep") {
         scenario.references.insert(usize::MAX - n, Quantity::new(*metric, None, whole));
     }
-}
-
-/// Runs suites under each subject, except the runs that were done before. `repeats` is the number of runs of each test; `None`: as many
-/// as its verdicts need, up to the number of the suite.
-/// `announce` receives the simulated seconds before they are run.
-///
-/// # Errors
-/// A scenario is invalid, has no bounds, or a bound has no reason; or the world cannot make a run.
-pub fn run(
-    runner: &Runner<'_>,
-    suites: &[Suite],
-    subjects: &[Subject],
-    repeats: Option<u64>,
-    done: Option<&DoneRuns>,
-    announce: &dyn Fn(f64),
-) -> Result<Result<SuitesReport, WorldError>, ScenarioError> {
-    let seeds: Option<Vec<u64>> = repeats.map(|repeats| (1..=repeats).collect());
-    let mut runs = SuiteRuns::load(suites.to_vec(), subjects.to_vec(), seeds.as_deref(), runner.registry)?;
-    Ok(runs.run(runner, done, announce).map(|()| runs.report(runner.world.name())))
 }
 
 pub(super) fn check(origin: &Origin, experiment: &Experiment) -> Result<(), ScenarioError> {

@@ -281,3 +281,22 @@ fn missing_of(
     let missing = seeds.filter(move |seed| !runs.of(false)[case].contains_key(seed));
     missing.map(move |seed| RunJob { experiment, null: false, case, seed })
 }
+
+/// Runs suites under each subject, except the runs that were done before. `repeats` is the number of runs of each test; `None`: as many
+/// as its verdicts need, up to the number of the suite.
+/// `announce` receives the simulated seconds before they are run.
+///
+/// # Errors
+/// A scenario is invalid, has no bounds, or a bound has no reason; or the world cannot make a run.
+pub fn run(
+    runner: &Runner<'_>,
+    suites: &[Suite],
+    subjects: &[Subject],
+    repeats: Option<u64>,
+    done: Option<&DoneRuns>,
+    announce: &dyn Fn(f64),
+) -> Result<Result<SuitesReport, WorldError>, ScenarioError> {
+    let seeds: Option<Vec<u64>> = repeats.map(|repeats| (1..=repeats).collect());
+    let mut runs = SuiteRuns::load(suites.to_vec(), subjects.to_vec(), seeds.as_deref(), runner.registry)?;
+    Ok(runs.run(runner, done, announce).map(|()| runs.report(runner.world.name())))
+}

@@ -8,7 +8,7 @@ use paceline_lab::results::{RunInputs, Store, Validation, Verdict};
 use paceline_lab::run::Runner;
 use paceline_lab::run_cache;
 use paceline_lab::validate::{ValidationRun, validation_of};
-use paceline_netsim::records::HostStats;
+use paceline_netsim::records::{Environment, HostStats};
 use paceline_netsim::sim::Simulator;
 use paceline_netsim::world::World;
 use paceline_scenario::Scenario;
@@ -53,7 +53,7 @@ fn validation(scenario: &Scenario, other: &AlteredSimulator, seeds: &[u64]) -> V
 }
 
 fn inputs(text: &str) -> RunInputs {
-    RunInputs { version: "1".to_owned(), scenario_text: text.to_owned(), ..RunInputs::default() }
+    RunInputs { scenario_text: text.to_owned(), ..RunInputs::default() }
 }
 
 fn folder(name: &str) -> PathBuf {
@@ -166,7 +166,8 @@ fn a_stored_run_is_reused_if_its_inputs_are_equal_and_it_is_complete() {
 
     // Another world, seed, text, version or change is another run.
     assert_eq!((stored(&store, &inputs, "sim", 1), stored(&store, &inputs, "other", 3)), (None, None));
-    let later = RunInputs { version: "2".to_owned(), ..inputs.clone() };
+    let environment = Environment { version: "2".to_owned(), ..Environment::default() };
+    let later = RunInputs { environment, ..inputs.clone() };
     let changed = RunInputs { changes: vec!["path.rtt=50ms".to_owned()], ..inputs.clone() };
     let dated = RunInputs { created: Some("today".to_owned()), ..inputs.clone() };
     for unlike in [&later, &changed, &self::inputs("id = 'x'")] {

@@ -5,13 +5,12 @@
 use crate::external::declared::Declared;
 use crate::external::failure::Cause;
 use crate::external::half::{Backend, Decided};
-use crate::external::process::Process;
+use crate::external::process::{Channel, Process};
 use crate::external::protocol::{Answer, Delivery, Ecn, Event, EventKind, Hello, Input, PROTOCOL, TimedEvent, Window};
 use paceline::{Decision, ProbeCluster, Setup, Signals};
 use paceline_units::{DataSize, Rate, StreamId, Time, TimeDelta};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,18 +22,6 @@ const ANSWER_MAX_MS: u32 = 600_000;
 const EVENTS_MAX: usize = 1024;
 /// The number of characters of an invalid line that an error shows.
 const SHOWN_MAX: usize = 160;
-
-/// The lines that this process and a program exchange.
-pub trait Channel: Debug + Send + Sized + 'static {
-    /// Starts the program of a command line.
-    fn start(words: &[String]) -> Result<Self, Cause>;
-    /// Writes a line, which ends with a newline. The program must have written nothing since the line that was read last.
-    fn write(&mut self, line: &[u8], limit: Duration) -> Result<(), Cause>;
-    /// Returns the next line, without its newline.
-    fn read(&mut self, limit: Duration) -> Result<&[u8], Cause>;
-    /// Ends the program and what it has started. Returns the last lines that it wrote to its standard error.
-    fn end(self) -> Vec<String>;
-}
 
 /// A program that runs a controller.
 #[derive(Clone, Debug)]

@@ -8,24 +8,22 @@
 //! the lines contain simulated time alone, and how long an answer takes changes nothing.
 
 mod declared;
-#[doc(hidden)] // for fuzz targets
-pub mod exec;
+mod exec;
 mod failure;
 #[cfg(target_os = "linux")]
 mod guard;
-#[doc(hidden)] // for fuzz targets
-pub mod half;
+mod half;
 mod library;
 mod process;
 pub mod protocol;
 mod timer;
 
+pub use exec::{Program, ProgramHalf};
 pub use failure::{Cause, LastLines};
-pub use process::end_all;
+pub use half::ExternalHalf;
+pub use process::{Channel, end_all};
 
 use declared::{Declared, interned};
-use exec::{Program, ProgramHalf};
-use half::ExternalHalf;
 use library::{LibraryController, LibraryHalf};
 use paceline::{Config, Controller, Entry, FieldInfo, FieldVisitor, Parameters, Registry, Setup, SignalTables};
 use process::Process;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A running program: lines over its standard input and output, each with a time limit.
 
-use crate::external::exec::Channel;
 use crate::external::failure::Cause;
 #[cfg(target_os = "linux")]
 use crate::external::guard;
@@ -10,6 +9,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Pid;
 use std::collections::{BTreeSet, VecDeque};
+use std::fmt::Debug;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -47,6 +47,18 @@ fn end(child: i32) {
     guard::end(child);
     #[cfg(not(target_os = "linux"))]
     let _ = nix::sys::signal::killpg(child, nix::sys::signal::Signal::SIGKILL);
+}
+
+/// The lines that this process and a program exchange.
+pub trait Channel: Debug + Send + Sized + 'static {
+    /// Starts the program of a command line.
+    fn start(words: &[String]) -> Result<Self, Cause>;
+    /// Writes a line, which ends with a newline. The program must have written nothing since the line that was read last.
+    fn write(&mut self, line: &[u8], limit: Duration) -> Result<(), Cause>;
+    /// Returns the next line, without its newline.
+    fn read(&mut self, limit: Duration) -> Result<&[u8], Cause>;
+    /// Ends the program and what it has started. Returns the last lines that it wrote to its standard error.
+    fn end(self) -> Vec<String>;
 }
 
 /// A program and its pipes. Dropping it closes its input, waits shortly, and then ends it.

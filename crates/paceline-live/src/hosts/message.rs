@@ -8,6 +8,8 @@ use crate::hosts::seal;
 use crate::hosts::token::Token;
 use serde::Serialize;
 
+pub use crate::hosts::token::SessionId;
+
 /// The version of the protocol.
 pub const VERSION: u8 = 7;
 
@@ -25,10 +27,6 @@ pub const TERMS_MAX: usize = 1100;
 
 /// Maximum length of the summary in a goodbye, bytes.
 pub const SUMMARY_MAX: usize = 1000;
-
-/// The identifier of a session, which the sender draws at random.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SessionId(pub [u8; 8]);
 
 /// The reason for which a receiver refuses a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -34,5 +34,6 @@ pub mod terms;
 mod testing;
 mod timers;
 mod token;
+mod unsuitable;
 mod window;
 pub mod world;

@@ -6,8 +6,7 @@
 //! direction of each session has a key of its own, derived (BLAKE3) from the secret, the identifier that the sender drew and the token that
 //! the receiver made. A recorded session can therefore not be repeated, neither as a whole nor a part of it.
 
-use crate::hosts::message::SessionId;
-use crate::hosts::token::Token;
+use crate::hosts::token::{SessionId, Token};
 use crate::hosts::window::Window;
 use chacha20poly1305::aead::{Aead, Payload};
 use chacha20poly1305::{ChaCha20Poly1305, Key, KeyInit, Nonce};

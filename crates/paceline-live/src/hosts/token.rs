@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tokens that prove an address: a keyed hash of address, session and time. A receiver keeps no state for a token that it gave.
 
-use crate::hosts::message::SessionId;
 use paceline_units::{Time, TimeDelta};
 use std::net::{IpAddr, SocketAddr};
 
 /// The time for which a token is valid: some retransmissions of the handshake.
 pub(crate) const TOKEN_LIFETIME: TimeDelta = TimeDelta::from_secs(10);
+
+/// The identifier of a session, which the sender draws at random.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SessionId(pub [u8; 8]);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {

@@ -8,9 +8,7 @@ use std::str::FromStr;
 /// A level of a queue, such as its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
-    /// Bytes.
     Bytes(DataSize),
-    /// Packets.
     Packets(u32),
     /// The bytes that the link drains in this time at its rate when a packet arrives. The limit in bytes follows every
     /// change of capacity. Queued packets stay; an outage keeps the limit that was in force before it.
@@ -57,7 +55,6 @@ pub struct Parameter {
 pub enum ParameterKind {
     /// A time between two bounds, both included.
     Time(TimeDelta, TimeDelta),
-    /// A fraction.
     Fraction,
     /// A number between two bounds, both included.
     Number(f64, f64),
@@ -65,9 +62,7 @@ pub enum ParameterKind {
     Count(u32, u32),
     /// A size between two bounds, both included.
     Size(DataSize, DataSize),
-    /// A rate.
     Rate,
-    /// Text.
     Text,
     /// True or false.
     Flag,
@@ -176,11 +171,9 @@ pub trait RegistryEntry: Sized + 'static {
     fn all() -> &'static [Self];
     /// Returns the names of the parameters of all entries, in order.
     fn keys() -> &'static [&'static str];
-    /// Returns its name.
     fn name(&self) -> &'static str;
     /// Describes it in one line.
     fn summary(&self) -> &'static str;
-    /// Returns its parameters.
     fn parameters(&self) -> &'static [Parameter];
     /// Returns the parameter by which a scenario may choose it without its name.
     fn implied_by(&self) -> Option<&'static str> {

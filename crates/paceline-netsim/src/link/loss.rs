@@ -12,7 +12,6 @@ pub struct LossEntry {
     pub name: &'static str,
     /// A description, in one line.
     pub summary: &'static str,
-    /// The parameters.
     pub parameters: &'static [Parameter],
     /// Creates the model.
     pub build: fn(&Values) -> LossModel,

@@ -21,9 +21,7 @@ pub enum Output {
     },
     /// The link dropped the packet.
     Dropped {
-        /// The packet.
         packet: Descriptor,
-        /// The reason.
         reason: DropReason,
         /// Time of the drop: at the far end for a loss, otherwise the time at which the queue dropped the packet.
         due: Time,
@@ -34,7 +32,6 @@ pub enum Output {
 }
 
 impl Output {
-    /// Returns the packet.
     pub fn packet(&self) -> &Descriptor {
         match self {
             Self::Delivered { packet, .. } | Self::Dropped { packet, .. } => packet,

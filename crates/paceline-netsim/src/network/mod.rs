@@ -31,17 +31,10 @@ pub use trace_hash::{TraceEvent, TraceHash};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
     /// The timeout that was set by [`Network::wake`] is due.
-    Due {
-        /// The flow.
-        flow: usize,
-        /// The end.
-        end: FlowEnd,
-    },
+    Due { flow: usize, end: FlowEnd },
     /// A packet reached the endpoint. The driver calls [`Packets::free`] for it.
     Arrived {
-        /// The flow.
         flow: usize,
-        /// The end.
         end: FlowEnd,
         /// The packet.
         handle: u32,
@@ -76,7 +69,6 @@ struct Line {
 /// What delays the packets of a flow between its ends and their first or last hop.
 struct LineDelays {
     access_delay: TimeDelta,
-    /// The host of each end.
     hosts: Option<[EndHost; 2]>,
     /// Packets on the access line and in the inbox of each end, with the time at which they leave it.
     access: [VecDeque<(Time, u32)>; 2],

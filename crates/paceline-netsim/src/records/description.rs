@@ -75,7 +75,6 @@ pub struct FlowDescription {
 /// A signal, as plots need it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SignalDescription {
-    /// Name.
     pub name: String,
     /// Unit of the values; empty for a plain number or a state.
     pub unit: String,

@@ -22,7 +22,6 @@ pub enum EventRecord {
     Sent {
         /// Time of the event.
         at: Time,
-        /// The packet.
         packet: PacketRecord,
     },
     /// A packet crossed a hop. Emitted when the packet reaches the far end of the hop.
@@ -31,7 +30,6 @@ pub enum EventRecord {
         at: Time,
         /// The hop: index in [`RunHeader::hops`](crate::records::RunHeader::hops).
         hop: u16,
-        /// The packet.
         packet: PacketRecord,
         /// Queuing delay: from arrival at the hop to start of service.
         waited: TimeDelta,
@@ -46,9 +44,7 @@ pub enum EventRecord {
         at: Time,
         /// The hop: index in [`RunHeader::hops`](crate::records::RunHeader::hops).
         hop: u16,
-        /// The packet.
         packet: PacketRecord,
-        /// The reason.
         reason: DropReason,
         /// The time at which the last bit left the server; `None` if the packet was not served. Only losses on the wire
         /// are served.
@@ -58,7 +54,6 @@ pub enum EventRecord {
     Arrived {
         /// Time of the event.
         at: Time,
-        /// The packet.
         packet: PacketRecord,
         /// One-way delay since the packet was sent.
         delay: TimeDelta,
@@ -69,7 +64,6 @@ pub enum EventRecord {
     RoundTrip {
         /// Time of the event.
         at: Time,
-        /// The flow.
         flow: FlowId,
         /// The sample.
         rtt: TimeDelta,
@@ -78,7 +72,6 @@ pub enum EventRecord {
     FractionLost {
         /// Time of the event.
         at: Time,
-        /// The flow.
         flow: FlowId,
         /// 0 to 1.
         fraction: f64,
@@ -87,18 +80,15 @@ pub enum EventRecord {
     Decision {
         /// Time of the event.
         at: Time,
-        /// The flow.
         flow: FlowId,
         /// Target rate, headers included.
         target: Rate,
-        /// Pacing rate.
         pacing: Rate,
     },
     /// The receiver sent a REMB.
     Remb {
         /// Time of the event.
         at: Time,
-        /// The flow.
         flow: FlowId,
         /// The rate that the REMB carries.
         rate: Rate,
@@ -107,9 +97,7 @@ pub enum EventRecord {
     Frame {
         /// Time of the event.
         at: Time,
-        /// The flow.
         flow: FlowId,
-        /// The stream.
         stream: StreamId,
         /// The time at which the frame was captured.
         captured: Time,
@@ -122,16 +110,13 @@ pub enum EventRecord {
     FrameDropped {
         /// Time of the event.
         at: Time,
-        /// The flow.
         flow: FlowId,
-        /// The stream.
         stream: StreamId,
     },
     /// A TCP receiver delivered bytes to its application, in order.
     Read {
         /// Time of the event.
         at: Time,
-        /// The flow.
         flow: FlowId,
         /// The number of bytes.
         size: DataSize,
@@ -140,7 +125,6 @@ pub enum EventRecord {
     Signal {
         /// Time of the event.
         at: Time,
-        /// The flow.
         flow: FlowId,
         /// The half that emitted it.
         half: HalfName,

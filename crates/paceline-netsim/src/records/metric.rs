@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 pub struct MetricInfo {
     /// Id in scenarios and results.
     pub id: &'static str,
-    /// Kind of number.
     pub kind: MetricKind,
     /// Which values are better.
     pub better: Better,
@@ -62,7 +61,6 @@ impl MetricCatalogue {
         Self(metrics)
     }
 
-    /// Returns the metric with this id.
     pub fn get(self, id: &str) -> Option<&'static MetricInfo> {
         self.0.iter().find(|metric| metric.id == id)
     }
@@ -90,13 +88,11 @@ pub enum MetricKind {
     Points,
     /// A number without unit.
     Number,
-    /// A count.
     Count,
     /// A delay: queuing, one-way, round-trip or frame delay.
     Delay,
     /// A duration.
     Time,
-    /// A rate.
     Rate,
 }
 
@@ -121,7 +117,6 @@ impl MetricKind {
         }
     }
 
-    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Utilization => "utilisation",

@@ -3,7 +3,6 @@
 
 use paceline_units::{DataSize, FlowId};
 
-/// The class of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum PacketClass {
@@ -13,7 +12,6 @@ pub enum PacketClass {
     Retransmission,
     /// Forward error correction.
     Fec,
-    /// Padding.
     Padding,
     /// RTCP from the sender of the flow.
     SenderControl,
@@ -105,9 +103,7 @@ impl DropReason {
 pub struct PacketRecord {
     /// Number within the run, from 0, in order of sending.
     pub packet: u64,
-    /// The flow.
     pub flow: FlowId,
-    /// The class.
     pub class: PacketClass,
     /// Size on the network, IP and transport headers included.
     pub size: DataSize,

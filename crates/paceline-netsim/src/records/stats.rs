@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 /// The mean of a metric over runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// The mean.
     pub mean: f64,
     /// Sample standard deviation over runs (n - 1); 0 for one run.
     pub std: f64,

@@ -43,7 +43,6 @@ pub struct TappedPacket<'a> {
     pub at: Time,
     /// Point of observation.
     pub point: TapPoint,
-    /// The packet.
     pub packet: PacketRecord,
     /// The time at which an endpoint sent the packet.
     pub sent: Time,
@@ -51,7 +50,6 @@ pub struct TappedPacket<'a> {
     pub ecn: Ecn,
     /// Differentiated Services codepoint.
     pub dscp: Dscp,
-    /// The content.
     pub content: Content<'a>,
 }
 

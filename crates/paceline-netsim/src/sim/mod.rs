@@ -24,7 +24,6 @@ use paceline_units::{RandomStreams, Time, TimeDelta};
 
 pub use stoppable::StoppableSimulator;
 
-/// The simulator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Simulator;
 

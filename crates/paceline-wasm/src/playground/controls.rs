@@ -1,14 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Controls of the page: their positions for a text, and the text after a change. The text is the only state.
 
-use crate::playground::request::{Problem, Text};
+use crate::playground::problem::Problem;
 use paceline::Registry;
 use paceline_lab::registries;
 use paceline_netsim::flow::parameter::QueueLimit;
 use paceline_netsim::link::LossModel;
 use paceline_netsim::plan::{FlowPlan, Plan};
-use paceline_scenario::{Changes, Override, edited, load};
+use paceline_scenario::{Changes, Origin, Override, edited, load};
 use serde::{Deserialize, Serialize};
+
+/// A scenario file.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Text {
+    /// Name of the file, for errors.
+    pub name: String,
+    /// Its content.
+    pub text: String,
+}
+
+impl Text {
+    /// Returns the origin of the scenario.
+    pub fn origin(&self) -> Origin {
+        Origin::from_text(&self.name, &self.text)
+    }
+}
 
 /// The positions of the controls. A control that the text has no single value for is absent.
 #[derive(Clone, Debug, PartialEq, Serialize)]

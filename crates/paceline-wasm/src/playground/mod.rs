@@ -15,6 +15,7 @@ mod abi;
 pub mod controls;
 #[cfg(not(target_family = "wasm"))]
 pub mod page;
+pub mod problem;
 pub mod request;
 mod run;
 mod series;

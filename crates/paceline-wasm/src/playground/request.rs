@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Requests of the page and their answers.
 
-use crate::playground::controls::{self, Change, Controls};
+use crate::playground::controls::{self, Change, Controls, Text};
+use crate::playground::problem::Problem;
 use crate::playground::run::{self, RunAnswer};
 use crate::playground::start::{self, Start};
 use paceline::Registry;
-use paceline_scenario::{Catalogue, Origin, ScenarioError};
+use paceline_scenario::Catalogue;
 use serde::{Deserialize, Serialize};
 
 /// A request of the page.
@@ -31,22 +32,6 @@ pub enum Request {
     },
 }
 
-/// A scenario file.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Text {
-    /// Name of the file, for errors.
-    pub name: String,
-    /// Its content.
-    pub text: String,
-}
-
-impl Text {
-    /// Returns the origin of the scenario.
-    pub fn origin(&self) -> Origin {
-        Origin::from_text(&self.name, &self.text)
-    }
-}
-
 /// An answer; its JSON has one key.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -63,42 +48,6 @@ pub enum Answer {
     Run(Box<RunAnswer>),
     /// The request failed.
     Error(Problem),
-}
-
-/// An error, with its place in the text and a hint.
-#[derive(Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Problem {
-    /// What is wrong.
-    pub message: String,
-    /// How to mend it.
-    pub hint: Option<String>,
-    /// The text that holds the error: the file, or a change of it.
-    pub source: String,
-    /// Line, from 1.
-    pub line: Option<usize>,
-    /// Column, in characters from 1.
-    pub column: Option<usize>,
-    /// The part of the text that is wrong.
-    pub offending: Option<String>,
-}
-
-impl From<ScenarioError> for Problem {
-    fn from(error: ScenarioError) -> Self {
-        Self {
-            message: error.to_string(),
-            hint: error.hint().map(str::to_owned),
-            source: error.source_name().to_owned(),
-            line: error.line(),
-            column: error.column(),
-            offending: error.offending().map(str::to_owned),
-        }
-    }
-}
-
-impl From<String> for Problem {
-    fn from(message: String) -> Self {
-        Self { message, ..Self::default() }
-    }
 }
 
 /// Answers a request, both encoded as the crate describes.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One run: its series, metrics and trace hash.
 
-use crate::playground::request::{Problem, Text};
+use crate::playground::controls::Text;
+use crate::playground::problem::Problem;
 use crate::playground::series::{Series, SeriesObserver};
 use paceline::Registry;
 use paceline_lab::metrics::METRICS;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the page offers at the start: controllers, queues, scenarios.
 
-use crate::playground::request::Problem;
+use crate::playground::problem::Problem;
 use paceline::Registry;
 use paceline_netsim::link::queue::DISCIPLINES;
 use paceline_scenario::{Catalogue, Template, Traffic, path_presets};

@@ -9,8 +9,8 @@ use paceline_lab::metrics;
 use paceline_lab::report::check_text::BoundText;
 use paceline_lab::report::suites::{advice, others_text};
 use paceline_lab::results::{
-    Agreement, BoundResult, Passed, Possible, RankedRow, Rankings, SuiteReport, SuiteRow, SuitesReport, Verdict,
-    mean_score, repeats_text,
+    Agreement, BoundResult, Passed, Possible, RankedRow, Rankings, SuiteReport, SuiteRow, SuitesReport, TestResult,
+    Verdict, repeats_text,
 };
 use paceline_lab::suite::Suite;
 use paceline_netsim::records::MetricKind;
@@ -73,7 +73,9 @@ fn of_suite(suite: &Suite, all: &SuitesReport, report: &SuiteReport, own: usize)
     }
     if let [row] = made {
         let lost = [0, 1, 2].map(|cause| report.mean_of(row, |result| Some(result.lost?[cause])));
-        if let (Some(score), [Some(rate), Some(delay), Some(freezes)]) = (report.mean_of(row, mean_score), lost) {
+        if let (Some(score), [Some(rate), Some(delay), Some(freezes)]) =
+            (report.mean_of(row, TestResult::mean_score), lost)
+        {
             let score = score_text(score, f64::INFINITY, [rate, delay, freezes]);
             view.line("· ", format!("{} has a score of {score}", row.controller));
         }
@@ -175,12 +177,12 @@ fn matrix(all: &SuitesReport, report: &SuiteReport, ranking: &[RankedRow]) -> Ta
             Some(_) => find(of, row).map_or("–".to_owned(), |possible| possible.short()),
             None => {
                 let tests = report.tests.iter().zip(&row.results).filter(|(test, _)| test.scenario == **scenario);
-                let scores: Option<Vec<f64>> = tests.map(|(_, result)| mean_score(result)).collect();
+                let scores: Option<Vec<f64>> = tests.map(|(_, result)| result.mean_score()).collect();
                 score(scores.map(|scores| scores.iter().sum::<f64>() / scores.len() as f64))
             }
         };
         let points = possible.map(|_| possible_text(find(ranking, row)));
-        let mean = score(report.mean_of(row, mean_score));
+        let mean = score(report.mean_of(row, TestResult::mean_score));
         let kept = has_others.map(|_| others_text(others(row)));
         let cells = [row.controller.clone()].into_iter().chain(points).chain([mean]).chain(kept);
         let cells = cells.chain([passed_text(report.passed(row))]);

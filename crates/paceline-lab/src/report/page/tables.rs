@@ -180,8 +180,8 @@ fn facts(runs: &[&Run]) -> Vec<(&'static str, String)> {
         ("world", list(&|run| vec![run.about.run.world.clone()])),
         ("version", list(&|run| vec![run.about.run.version.clone()])),
         ("commit", list(&|run| run.about.run.commit.iter().cloned().collect())),
-        ("machine", list(&|run| run.about.inputs.machine.iter().cloned().collect())),
-        ("system", list(&|run| run.about.inputs.system.iter().cloned().collect())),
+        ("machine", list(&|run| run.about.inputs.environment.machine.iter().cloned().collect())),
+        ("system", list(&|run| run.about.inputs.environment.system.iter().cloned().collect())),
         ("browser", list(&|run| programs(run).into_iter().map(|program| program.version).collect())),
         ("created", list(&|run| run.about.run.created.iter().cloned().collect())),
     ];

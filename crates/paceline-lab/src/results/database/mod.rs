@@ -15,7 +15,7 @@ pub use documents::DocumentKind;
 pub(crate) use documents::read_documents;
 pub use jobs::{Experiment, JobRun};
 pub use runs::{FoundRun, MeasuredRun, QuantityKey, code, run_inputs};
-pub(crate) use runs::{RunFolder, RunRow};
+pub(crate) use runs::{RunFolder, RunRow, json};
 
 use crate::results::{RUNS, StoreError, files};
 use rusqlite::config::DbConfig;

@@ -378,6 +378,6 @@ fn values_checksum(values: &mut [(QuantityKey, Option<f64>)]) -> String {
     checksum([text.as_slice()])
 }
 
-fn json(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value).expect("strings become JSON")
+pub(crate) fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("strings and lists become JSON")
 }

@@ -4,8 +4,7 @@
 //! The writer of the library looks up the text of each row, and its reader copies it. Here, the names are known before the
 //! first row is written, and they are compared once for each row group that is read.
 
-use super::parquet_writer::{ZSTD_LEVEL, compression};
-use super::rle;
+use super::{ZSTD_LEVEL, compression, rle};
 use bytes::Bytes;
 use parquet::basic::{Encoding, EncodingMask};
 use parquet::column::page::{CompressedPage, Page, PageWriter};

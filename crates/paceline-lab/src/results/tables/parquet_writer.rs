@@ -2,9 +2,10 @@
 //! Writes one Parquet file by rows, with buffers of one row group.
 
 use super::dictionary::Dictionary;
+use super::{ZSTD_LEVEL, compression};
 use crate::results::StoreError;
 use crate::results::files::io;
-use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
+use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::KeyValue;
@@ -21,9 +22,6 @@ use zstd::bulk::Compressor;
 /// Rows of a table that are buffered before they are written: about 3 MB of packets. The number of a row in its group has 16
 /// bits.
 pub const ROW_GROUP: usize = 65_536;
-
-/// Higher levels take much more time and save little space.
-pub(super) const ZSTD_LEVEL: i32 = 1;
 
 #[derive(Clone, Debug)]
 pub enum ColumnType {
@@ -238,10 +236,6 @@ impl Buffer {
         };
         Ok(Self { values, present: column.optional.then(Vec::new) })
     }
-}
-
-pub(super) fn compression() -> ParquetResult<Compression> {
-    Ok(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
 }
 
 fn open(file: File, columns: &[Column], metadata: Vec<KeyValue>) -> ParquetResult<SerializedFileWriter<File>> {

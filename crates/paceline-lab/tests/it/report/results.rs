@@ -5,6 +5,7 @@ use crate::fixtures::{registry, simulator};
 use paceline_lab::group::Provenance;
 use paceline_lab::results::{RunInputs, Store};
 use paceline_lab::run;
+use paceline_netsim::records::Environment;
 use paceline_scenario::{self, Catalogue, Changes, Origin};
 use std::path::{Path, PathBuf};
 
@@ -32,7 +33,7 @@ pub fn store(dir: &Path, origin: &Origin, changes: &Changes, seeds: &[u64], grou
     let store = Store::create(dir).unwrap();
     let runner = simulator();
     let manifest = RunInputs {
-        version: "0.0.0-test".to_owned(),
+        environment: Environment { version: "0.0.0-test".to_owned(), ..Environment::default() },
         changes: scenario.plan.case.pairs().map(|(key, value)| format!("case.{key}={value}")).collect(),
         setting: Some(scenario.plan.describe(registry())),
         ..RunInputs::default()

@@ -3,8 +3,7 @@
 
 use paceline::{Controller, NewFrame, Outgoing, PacketKind, Sender, SenderConfig, Setup, Signals, StreamConfig};
 use paceline_live::external::Cause;
-use paceline_live::external::exec::{Channel, Program, ProgramHalf};
-use paceline_live::external::half::ExternalHalf;
+use paceline_live::external::{Channel, ExternalHalf, Program, ProgramHalf};
 use paceline_units::{DataSize, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use serde_json::Value;
 use std::cell::RefCell;

@@ -43,7 +43,6 @@ pub struct ReceiverConfig {
 pub enum ReceiverEvent {
     /// A frame was rendered.
     Frame {
-        /// The stream.
         stream: StreamId,
         /// The RTP timestamp of the frame.
         timestamp: u32,

@@ -57,12 +57,7 @@ pub struct SenderConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramKind {
     /// An RTP packet.
-    Rtp {
-        /// The stream.
-        stream: StreamId,
-        /// The kind of packet.
-        kind: PacketKind,
-    },
+    Rtp { stream: StreamId, kind: PacketKind },
     /// An RTCP compound.
     Rtcp,
 }

@@ -15,9 +15,7 @@ pub struct SourceEntry {
     pub name: &'static str,
     /// A description, in one line.
     pub summary: &'static str,
-    /// The kind of media.
     pub kind: MediaKind,
-    /// The parameters.
     pub parameters: &'static [Parameter],
     /// The parameter by which a scenario may choose the source without its name.
     pub implied_by: Option<&'static str>,
@@ -64,7 +62,6 @@ pub struct SourceSetup<'a> {
 /// A configuration cannot be created, because of a file that a parameter names.
 #[derive(Debug)]
 pub struct SetupError {
-    /// The parameter.
     pub parameter: &'static str,
     /// What is wrong.
     pub message: String,
@@ -172,7 +169,6 @@ impl SourceSetup<'_> {
         Ok(Configured { config: Arc::new(config), lines: Some(self.picture_lines()?) })
     }
 
-    /// Returns the lines of a picture.
     fn picture_lines(&self) -> Result<u32, SetupError> {
         let Some(text) = self.values.text("resolution") else { return Ok(LINES) };
         let lines = text.strip_suffix('p').and_then(|lines| lines.parse().ok());

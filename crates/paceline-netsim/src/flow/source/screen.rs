@@ -165,12 +165,4 @@ mod tests {
         assert!(gaps.iter().all(|gap| (25..=76).contains(gap)), "{gaps:?}");
         assert!(gaps.iter().max() > gaps.iter().min());
     }
-
-    #[test]
-    fn the_guide_shows_this_file() {
-        let (_, after_licence) = include_str!("screen.rs").split_once('\n').unwrap();
-        let (example, _) = after_licence.split_once("\n#[cfg(test)]").unwrap();
-        let guide = include_str!("../../../../../docs/how-to/source.md");
-        assert!(guide.contains(example), "docs/how-to/source.md is out of date");
-    }
 }

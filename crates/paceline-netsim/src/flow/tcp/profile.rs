@@ -42,7 +42,6 @@ pub struct Profile {
     /// Until the first loss, CUBIC's window grows by at least one segment per 20 acknowledged. A loss reduces the
     /// window rather than FlightSize, to whole segments.
     pub kernel_windows: bool,
-    /// The reduction of the window.
     pub reduction: WindowReduction,
     /// The computation of the retransmission timeout.
     pub rto: RtoRule,

@@ -61,16 +61,3 @@ impl Discipline for Expiry {
         self.queue.bytes()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_guide_shows_this_file() {
-        let (_, after_licence) = include_str!("expiry.rs").split_once('\n').unwrap();
-        let (example, _) = after_licence.split_once("\n#[cfg(test)]").unwrap();
-        assert!(
-            include_str!("../../../../../docs/how-to/queue.md").contains(example),
-            "docs/how-to/queue.md is out of date"
-        );
-    }
-}

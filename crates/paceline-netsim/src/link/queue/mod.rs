@@ -41,7 +41,6 @@ use std::any::Any;
 /// A packet in a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct QueuedPacket {
-    /// The packet.
     pub packet: Descriptor,
     /// Arrival time.
     pub arrived: Time,

@@ -57,7 +57,6 @@ registry_entry!(QueueEntry, DISCIPLINES, "discipline", "queue discipline");
 /// The configuration of one queue.
 #[derive(Debug)]
 pub struct QueueSetup<'a> {
-    /// The limit.
     pub limit: QueueLimit,
     /// The parameters of the discipline.
     pub values: &'a Values,
@@ -79,9 +78,7 @@ impl QueueSetup<'_> {
 /// A queue discipline with its limit and parameters.
 #[derive(Clone, Debug)]
 pub struct QueuePlan {
-    /// The discipline.
     pub discipline: &'static QueueEntry,
-    /// The limit of the queue.
     pub limit: QueueLimit,
     /// The parameters of the discipline.
     pub values: Values,

@@ -80,7 +80,6 @@ impl Service {
 /// A value of a parameter is not valid.
 #[derive(Debug)]
 pub struct ServerError {
-    /// The parameter.
     pub parameter: &'static str,
     /// What is wrong.
     pub message: &'static str,
@@ -91,9 +90,7 @@ pub struct ServerError {
 /// A server with its service.
 #[derive(Clone, Debug)]
 pub struct ServerPlan {
-    /// The server.
     pub entry: &'static ServerEntry,
-    /// Its service.
     pub service: Service,
 }
 

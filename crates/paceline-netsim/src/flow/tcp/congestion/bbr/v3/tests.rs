@@ -72,7 +72,6 @@ impl Flow {
         self.bbr.state
     }
 
-    /// Runs until this time.
     fn run_until(&mut self, end: Time) {
         self.run_while(end, |_| true);
     }
