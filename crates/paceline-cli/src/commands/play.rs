@@ -7,7 +7,7 @@ use miette::{IntoDiagnostic, Result, WrapErr};
 use paceline::Registry;
 use paceline_lab::registries;
 use paceline_live::http::Document;
-use paceline_scenario::{Catalogue, Changes, Override, edited, load};
+use paceline_scenario::{Catalogue, Changes, Override, edited, file_name, load};
 use serde_json::{Value, json};
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
@@ -75,6 +75,9 @@ pub fn play(arguments: &Arguments) -> Result<ExitCode> {
         load(&origin.with_text(text.clone()), &Changes::default(), registries(&registry))?;
         start["name"] = json!(origin.name.rsplit('/').next());
         start["text"] = json!(text);
+        let origin = origin.with_text(text);
+        let file = |name: String| Some((file_name(&name).to_owned(), json!(origin.read(&name).ok()?)));
+        start["files"] = Value::Object(origin.file_names().into_iter().filter_map(file).collect());
         start["beside"] = json!("");
     }
     if let Some(name) = &arguments.beside {

@@ -2,11 +2,13 @@
 //! Requests of the page and their answers.
 
 use crate::playground::controls::{self, Change, Controls};
+use crate::playground::files::{self, File, Opened};
 use crate::playground::run::{self, RunAnswer};
 use crate::playground::start::{self, Start};
 use paceline::Registry;
 use paceline_scenario::{Catalogue, Origin, ScenarioError};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A request of the page.
 #[derive(Clone, Debug, Deserialize)]
@@ -20,6 +22,8 @@ pub enum Request {
     Read(Text),
     /// A text with one change.
     Edit(Text, Change),
+    /// Opens files of the user: the text before them, the files, and the controller of a call over a trace.
+    Files(Text, Vec<File>, Option<String>),
     /// One run.
     Run {
         /// The scenario.
@@ -32,18 +36,21 @@ pub enum Request {
 }
 
 /// A scenario file.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Text {
     /// Name of the file, for errors.
     pub name: String,
     /// Its content.
     pub text: String,
+    /// The files that it refers to, by name.
+    #[serde(default)]
+    pub files: BTreeMap<String, String>,
 }
 
 impl Text {
     /// Returns the origin of the scenario.
     pub fn origin(&self) -> Origin {
-        Origin::from_text(&self.name, &self.text)
+        Origin::from_text(&self.name, &self.text).with_files(self.files.clone())
     }
 }
 
@@ -59,6 +66,8 @@ pub enum Answer {
     Controls(Box<Controls>),
     /// A changed text, and the positions of the controls for it.
     Edited(String, Box<Controls>),
+    /// The text after files were opened.
+    Opened(Opened),
     /// A run.
     Run(Box<RunAnswer>),
     /// The request failed.
@@ -124,6 +133,7 @@ fn handle(request: Request, columns: &mut Vec<f32>) -> Result<Answer, Problem> {
             let controls = controls::read(&text, &registry)?;
             Answer::Edited(text.text, Box::new(controls))
         }
+        Request::Files(text, new, controller) => Answer::Opened(files::open(&text, new, controller, &registry)?),
         Request::Run { text, controller, seed } => {
             Answer::Run(Box::new(run::run(&text, controller, seed, &registry, columns)?))
         }
