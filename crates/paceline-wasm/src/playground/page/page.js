@@ -128,6 +128,8 @@
     if (answer.error) return showProblem(answer.error, field);
     const { text, is_new, assumed } = answer.opened;
     if (is_new) return start({ open: null, ...text }, assumed);
+    const { error } = ask({ read: text });
+    if (error && !page.problem) return showProblem(error, field);
     state.files = text.files;
     changed();
     showFiles();
