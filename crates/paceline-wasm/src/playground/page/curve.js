@@ -53,12 +53,12 @@ class Curve {
     this.span.setAttribute("x", (1000 * from) / this.duration);
     this.span.setAttribute("width", (1000 * (to - from)) / this.duration);
     this.span.setAttribute("height", 100);
-    const text = this.steps.length ? `${+from.toFixed(2)} to ${+to.toFixed(2)} s: ${rateText(rate)}` : "unlimited";
+    const text = this.steps.length ? `${+from.toFixed(2)} to ${+to.toFixed(2)} s: ${rateText(+rate.toPrecision(4))}` : "unlimited";
     $("curve-value").textContent = text;
     this.svg.setAttribute("aria-valuetext", text);
     this.svg.setAttribute("aria-valuenow", Math.round(rate));
     for (const [id, value] of [["from", from], ["to", to], ["rate", rate / 1e6]]) {
-      if (document.activeElement !== $(id)) $(id).value = +value.toFixed(3);
+      if (document.activeElement !== $(id)) $(id).value = id === "rate" ? +value.toPrecision(4) : +value.toFixed(3);
     }
   }
 

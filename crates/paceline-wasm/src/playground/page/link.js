@@ -23,7 +23,7 @@ const Link = {
       size += value.length;
       if (size > UNPACKED_MOST) {
         await reader.cancel();
-        throw new Error("it is too large");
+        throw Object.assign(new Error("it is too large"), { isOwn: true });
       }
     }
   },
@@ -102,7 +102,7 @@ const Link = {
     if (id) state.name = entryFile(id);
     state.text = state.origin;
     if (!parts.has("edit")) return state;
-    const edit = await Link.unpack(parts.get("edit"));
+    const edit = await Link.unpack(parts.get("edit")).catch((error) => { throw new Error(error.isOwn ? error.message : "its changes are damaged"); });
     must(edit && typeof edit === "object", "its changes are damaged");
     if (edit.files !== undefined) {
       must(edit.files && typeof edit.files === "object" && Object.values(edit.files).every(isText), "its files are damaged");

@@ -77,7 +77,7 @@
       if (fragment && fragment !== page.link) wanted = await Link.read(fragment, first, (id) => ask({ open: id }).text, controls.summaries);
       else if (fragment) return;
     } catch (error) {
-      notice(`The link of this page is not complete: ${error.message}. These are the plots of the first call.`);
+      notice(`The link cannot be used: ${error.message}. The page shows its first call.`);
     }
     Object.assign(state, wanted, { files: { ...wanted.files } });
     $("beside").value = state.beside;
