@@ -114,7 +114,7 @@ class Side {
     const lines = { rate: [], queue: [], loss: [], signals: [] };
     series.forEach(({ kind, flow }, index) => {
       const values = this.column(index), named = several && flow !== null ? ` ${flows[flow].id}` : "";
-      if (kind === "capacity") lines.rate.unshift({ label: "capacity", values, colour: "--ink", width: 3, alpha: 0.4, steps: true });
+      if (kind === "capacity") lines.rate.unshift({ label: values.some((rate) => rate < this.tops.rate * HIGHEST_OF) ? "capacity" : "capacity (above)", values, colour: "--ink", width: 3, alpha: 0.4, steps: true });
       if (kind === "received") lines.rate.push({ label: `received${named}`, values, colour: hue(flow), width: 1.6 });
       if (kind === "target" && flow === this.own) lines.rate.push({ label: `target${named}`, values, colour: hue(flow), width: 1.2, dash: [5, 3] });
       if (kind === "queue") lines.queue.push({ label: "mean", values, colour: `--${this.name}`, width: 1.6 });
