@@ -111,21 +111,37 @@ impl CallPath {
             let help = "write `FILE`, `FILE,BACK` with the trace of the way back, or `NAME=FILE`";
             return Err(error(text, format!("`{text}` is not the name of a trace: a part of it is empty"), help));
         }
-        let (trace, hop) = traced_hop(file, Direction::Uplink)?;
+        let read = |file: &str| text_file::read(Path::new(file)).map_err(|message| error(file, message, FORMATS));
+        let name = name.unwrap_or_else(|| file.rsplit('/').next().unwrap_or(file));
+        let back = back.map(|file| read(file).map(|text| (file, text))).transpose()?;
+        Self::traced(name, (file, &read(file)?), back.as_ref().map(|(file, text)| (*file, text.as_str())), call)
+    }
+
+    /// Returns the call over the recorded capacity in a text, whose file has this name.
+    ///
+    /// # Errors
+    /// The text is no trace, or the call does not apply to it.
+    pub fn of_trace_text(file: &str, text: &str, call: &Call) -> Result<Self, ScenarioError> {
+        Self::traced(file, (file, text), None, call)
+    }
+
+    /// Returns the call over traces, each a name and its text: of the way of the media, and of the way back.
+    fn traced(name: &str, trace: (&str, &str), back: Option<(&str, &str)>, call: &Call) -> Result<Self, ScenarioError> {
+        let what = format!("the trace {}", trace.0);
+        let (trace, hop) = traced_hop(trace, Direction::Uplink)?;
         let mut path = format!("[path.forward]\n{hop}");
         let queue = (trace.mean_rate().as_bps_f64() / 8.0 * QUEUE.0).max(QUEUE.1).round();
         path += &format!("queue = {{ limit = \"{queue} B\" }}\n[path.reverse]\n");
         path += &back
-            .map(|file| traced_hop(file, Direction::Downlink))
+            .map(|trace| traced_hop(trace, Direction::Downlink))
             .transpose()?
             .map_or(DELAY.to_owned(), |(_, hop)| hop);
         let seconds = trace.duration.as_secs_f64().min(SECONDS.0).max(SECONDS.1);
-        let name = name.unwrap_or_else(|| file.rsplit('/').next().unwrap_or(file));
         let way_back = if back.is_some() { "" } else { ", and no limit on the way back" };
         let assumed = format!(
             "{name} is a trace of capacity alone. Assumed: a delay of 25 ms each way, a queue of 0.6 s at the mean rate{way_back}."
         );
-        Self::over(name, &format!("the trace {file}"), (&path, seconds), call, assumed)
+        Self::over(name, &what, (&path, seconds), call, assumed)
     }
 
     fn over(
@@ -158,20 +174,20 @@ impl CallPath {
 
 const DELAY: &str = "delay = \"25 ms\"\n";
 
-/// Reads a trace and returns it with the keys of its hop. Of a file with two links it is the one of this direction, or the only one.
-fn traced_hop(file: &str, direction: Direction) -> Result<(Trace, String), ScenarioError> {
-    let text = text_file::read(Path::new(file)).map_err(|message| error(file, message, FORMATS))?;
+/// Reads the trace of a file and returns it with the keys of its hop. Of a file with two links it is the one of this direction, or the only one.
+fn traced_hop((file, text): (&str, &str), direction: Direction) -> Result<(Trace, String), ScenarioError> {
     let other = if direction == Direction::Uplink { Direction::Downlink } else { Direction::Uplink };
-    let found = Trace::read(&text, direction).map(|trace| (trace, direction));
+    let found = Trace::read(text, direction).map(|trace| (trace, direction));
     let (trace, direction) =
-        found.or_else(|first| Trace::read(&text, other).map(|t| (t, other)).map_err(|_| first)).map_err(|e| {
+        found.or_else(|first| Trace::read(text, other).map(|t| (t, other)).map_err(|_| first)).map_err(|e| {
             let quoted = if e.text.is_empty() { String::new() } else { format!(": `{}`", e.text) };
             error(file, format!("{file}, line {}: {}{quoted}", e.line, e.cause), e.hint)
         })?;
     let delay = if trace.conditions.rtt.is_empty() { DELAY } else { "" };
     let direction = if direction == Direction::Uplink { "uplink" } else { "downlink" };
     let file = toml::Value::String(file.to_owned());
-    Ok((trace, format!("capacity = {{ trace = {file}, direction = \"{direction}\", end = \"loop\" }}\n{delay}")))
+    let end = if trace.duration.is_positive() { "loop" } else { "hold" };
+    Ok((trace, format!("capacity = {{ trace = {file}, direction = \"{direction}\", end = \"{end}\" }}\n{delay}")))
 }
 
 fn error(name: &str, message: String, help: impl Into<String>) -> ScenarioError {

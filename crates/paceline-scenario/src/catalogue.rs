@@ -7,8 +7,11 @@ use super::fresh;
 use super::text_file;
 use super::text_span::Spanned;
 use super::trace::{Direction, Trace};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
 
@@ -21,6 +24,8 @@ pub struct Origin {
     pub text: String,
     /// The folder to which file names in it are relative; none for a scenario of the catalogue.
     folder: Option<PathBuf>,
+    /// The files given with the text, by name, in place of those of the folder.
+    files: Option<Arc<BTreeMap<String, String>>>,
     /// Whether published values and bounds are read.
     has_expectations: bool,
 }
@@ -160,7 +165,7 @@ impl Catalogue {
             return Err(complain(format!("{name} is empty")));
         }
         let folder = path.parent().map(Path::to_path_buf);
-        Ok(Origin { name: name.to_owned(), text, folder, has_expectations: true })
+        Ok(Origin { name: name.to_owned(), text, folder, files: None, has_expectations: true })
     }
 
     /// Returns the shipped file of this id; `ids` are the ids of its kind. Any other name that ends in .toml is a file.
@@ -175,7 +180,7 @@ impl Catalogue {
         let file = format!("{name}{ending}");
         if let Some((file, text)) = FILES.iter().find(|(known, _)| ids.contains(&name) && *known == file) {
             let (name, text) = (format!("scenarios/{file}"), (*text).to_owned());
-            return Ok(Origin { name, text, folder: None, has_expectations: true });
+            return Ok(Origin::made(name, text));
         }
         if name.ends_with(".toml") {
             return Self::file(name, kind);
@@ -238,6 +243,11 @@ pub(super) fn shipped(ending: &str) -> impl Iterator<Item = (&'static str, &'sta
     FILES.iter().filter_map(move |(file, text)| Some((file.strip_suffix(ending)?, *file, *text)))
 }
 
+/// Returns the last part of a path.
+pub fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
 /// Returns whether it is a preset of a path, with or without its direction, or another name of one.
 fn is_path_preset(name: &str) -> bool {
     let base = name.strip_suffix("-up").or(name.strip_suffix("-down")).unwrap_or(name);
@@ -285,12 +295,30 @@ impl Origin {
 
     /// Returns a text that Paceline made, which is found like one of the catalogue.
     fn made(name: String, text: String) -> Self {
-        Self { name, text, folder: None, has_expectations: true }
+        Self { name, text, folder: None, files: None, has_expectations: true }
     }
 
     /// Returns a scenario from text, whose file names are relative to the working directory.
     pub fn from_text(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { name: name.into(), text: text.into(), folder: Some(PathBuf::new()), has_expectations: true }
+        Self { folder: Some(PathBuf::new()), ..Self::made(name.into(), text.into()) }
+    }
+
+    /// Returns the same origin with these files, by the last part of their names, in place of files on the disk.
+    pub fn with_files(self, files: BTreeMap<String, String>) -> Self {
+        Self { files: Some(Arc::new(files)), ..self }
+    }
+
+    /// Returns the names of files in the text that are not in the catalogue.
+    pub fn file_names(&self) -> Vec<String> {
+        let names = RefCell::new(Vec::new());
+        let note = |name: &str| {
+            let is_own = self.shipped(name).is_none() && !name.is_empty();
+            names.borrow_mut().extend(is_own.then(|| name.to_owned()));
+            None
+        };
+        // A text with an error names no file.
+        let _ = edit::with_strings(&self.text, &FILE_KEYS, note);
+        names.into_inner()
     }
 
     /// Returns the scenario of this name: in the folder of this file, or in the catalogue.
@@ -392,6 +420,12 @@ impl Origin {
         if let Some(text) = self.shipped(file) {
             return Ok(text.to_owned());
         }
+        if let Some(files) = &self.files {
+            return files
+                .get(file_name(file))
+                .cloned()
+                .ok_or_else(|| format!("the file {} is missing", file_name(file)));
+        }
         let path = self.locate(file);
         text_file::read(&path)
     }
@@ -409,6 +443,9 @@ impl Origin {
                 return Ok(files);
             }
         }
+        if self.files.is_some() {
+            return Err(format!("the folder {folder} cannot be read here"));
+        }
         let path = self.locate(folder);
         let unreadable = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
         let (mut files, mut left) = (Vec::new(), text_file::MAX_BYTES);
@@ -423,6 +460,14 @@ impl Origin {
         }
         files.sort();
         Ok(files)
+    }
+
+    /// Describes where files are looked up, as a hint.
+    pub(super) fn lookup(&self) -> &'static str {
+        match self.files {
+            Some(_) => "open this file, too",
+            None => "files are looked up in the folder of the scenario file, then from the working directory",
+        }
     }
 
     fn shipped(&self, file: &str) -> Option<&'static str> {

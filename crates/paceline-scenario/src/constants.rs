@@ -86,10 +86,7 @@ pub(crate) fn apply(
         let error = sources.error(node, format!("`{name}` is no name of a file of constants"));
         return Err(error.help("call it constants.toml, or let its name end in .constants.toml"));
     }
-    let text = origin.read(name).map_err(|error| {
-        let help = "constants are looked up in the folder of the scenario file, then from the working directory";
-        sources.error(node, error).help(help)
-    })?;
+    let text = origin.read(name).map_err(|error| sources.error(node, error).help(origin.lookup()))?;
     let layer = format!("{} names this file under `constants`", origin.name);
     let source = sources.add(origin.display_path(name), text, layer);
     let document = Node::document(sources, source)?;

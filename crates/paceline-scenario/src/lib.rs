@@ -30,7 +30,7 @@ mod tree;
 mod values;
 
 pub use call_path::{Call, CallPath};
-pub use catalogue::{Catalogue, EXPECTED, Origin, SUITE, is_formula_table, is_scenario};
+pub use catalogue::{Catalogue, EXPECTED, Origin, SUITE, file_name, is_formula_table, is_scenario};
 pub use edit::edit_text;
 pub use error::{ScenarioError, and, nearest_of_many, no_controller, suggestion};
 pub use evaluation::{

@@ -7,7 +7,7 @@ use miette::{IntoDiagnostic, Result, WrapErr};
 use paceline::Registry;
 use paceline_lab::registries;
 use paceline_live::http::Document;
-use paceline_scenario::{Catalogue, Changes, Override, edited, load};
+use paceline_scenario::{Catalogue, Changes, Origin, Override, edited, file_name, load};
 use serde_json::{Value, json};
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
@@ -69,12 +69,7 @@ pub fn play(arguments: &Arguments) -> Result<ExitCode> {
     }
     let mut start = json!({"seed": arguments.seed});
     if let Some(name) = &arguments.scenario {
-        let origin = Catalogue.find(name)?;
-        let origin = origin.with_text(origin.portable_text());
-        let text = edited(&origin, &arguments.settings, &registry)?;
-        load(&origin.with_text(text.clone()), &Changes::default(), registries(&registry))?;
-        start["name"] = json!(origin.name.rsplit('/').next());
-        start["text"] = json!(text);
+        add_scenario(&mut start, &Catalogue.find(name)?, &arguments.settings, &registry)?;
         start["beside"] = json!("");
     }
     if let Some(name) = &arguments.beside {
@@ -93,6 +88,18 @@ pub fn play(arguments: &Arguments) -> Result<ExitCode> {
     let path = arguments.out.canonicalize().into_diagnostic()?;
     output::print(&format!("The playground is {out}. To open it:\n  file://{}", path.display()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Adds a scenario with these settings, and the files that it names.
+fn add_scenario(start: &mut Value, origin: &Origin, settings: &[Override], registry: &Registry) -> Result<()> {
+    let origin = origin.with_text(origin.portable_text());
+    let origin = origin.with_text(edited(&origin, settings, registry)?);
+    load(&origin, &Changes::default(), registries(registry))?;
+    start["name"] = json!(origin.name.rsplit('/').next());
+    let file = |name: String| Some((file_name(&name).to_owned(), json!(origin.read(&name).ok()?)));
+    start["files"] = Value::Object(origin.file_names().into_iter().filter_map(file).collect());
+    start["text"] = json!(origin.text);
+    Ok(())
 }
 
 /// Shows the page on the loopback until the process ends.
@@ -114,6 +121,26 @@ fn with_start(page: &str, start: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A page cannot read files; shipped ones are in it.
+    #[test]
+    fn page_has_the_files_that_the_scenario_names() {
+        let trace = "shipped:cellular/lte-drive-1.csv";
+        let text = Catalogue.find("cellular/lte-drive").unwrap().portable_text();
+        assert!(text.contains(trace), "{text}");
+        let folder = tempfile::tempdir().unwrap();
+        let own = folder.path().join("up.csv");
+        fs::write(&own, Catalogue.find("cellular/lte-drive").unwrap().read("lte-drive-1.csv").unwrap()).unwrap();
+        let added = |text: &str| {
+            let (mut start, origin) = (json!({}), Origin::from_text("mine.toml", text));
+            add_scenario(&mut start, &origin, &[], &Registry::standard()).unwrap();
+            start
+        };
+        let start = added(&text.replacen(trace, &own.display().to_string(), 1));
+        assert_eq!(start["files"], json!({"up.csv": fs::read_to_string(&own).unwrap()}));
+        assert!(start["text"].as_str().unwrap().contains("up.csv") && start["name"] == "mine.toml");
+        assert_eq!(added(&text)["files"], json!({}));
+    }
 
     #[test]
     fn page_starts_with_the_scenario() {

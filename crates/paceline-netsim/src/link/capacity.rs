@@ -196,9 +196,16 @@ impl Capacity {
     /// Returns the rate over time from 0 to `until`, for plots: the start and the rate of each step. Opportunities are
     /// averaged over each `bin`. Adjacent steps differ.
     pub fn steps(&self, until: Time, bin: TimeDelta) -> Vec<(Time, Rate)> {
-        let mut steps: Vec<(Time, Rate)> = Vec::new();
+        let mut steps: Vec<(Time, Rate)> = self.segments(until, bin).collect();
+        steps.dedup_by_key(|(_, rate)| *rate);
+        steps
+    }
+
+    /// Returns the steps of [`Self::steps`], one after the other; adjacent ones may be equal.
+    pub fn segments(&self, until: Time, bin: TimeDelta) -> impl Iterator<Item = (Time, Rate)> {
         let mut t = Time::ZERO;
-        while t < until {
+        core::iter::from_fn(move || {
+            let start = (t < until).then_some(t)?;
             let (rate, next) = match &self.0 {
                 Shape::Rates(rates) => {
                     let Segment { rate, until, .. } = rates.segment(t);
@@ -209,12 +216,9 @@ impl Capacity {
                     (Rate::from_size_and_time(self.volume(t, next), next - t), next)
                 }
             };
-            if steps.last().is_none_or(|(_, last)| *last != rate) {
-                steps.push((t, rate));
-            }
             t = next;
-        }
-        steps
+            Some((start, rate))
+        })
     }
 
     /// Returns the end of an outage at `t`, [`Time::MAX`] for never; `None` if the rate is not zero. Opportunities have no

@@ -30,7 +30,6 @@ use paceline_units::{DataSize, Rate, Time, TimeDelta};
 const QUEUE_LIMIT: TimeDelta = TimeDelta::from_millis(300);
 const START_RATE: Rate = Rate::from_kbps(300);
 const MIN_RATE: Rate = Rate::from_kbps(30);
-const FILES: &str = "files are looked up in the folder of the scenario file, then from the working directory";
 const FORMATS: &str = "`paceline list traces` shows the formats";
 const OWN_ID: &str = "results identify it by its `id`; give each its own";
 const DURATION_MAX: TimeDelta = TimeDelta::from_secs(7 * 86_400);

@@ -2,7 +2,7 @@
 //! The network: hops with their capacity, queue, delay, jitter and loss.
 
 use super::parameters::Chosen;
-use super::{Checked, FILES, FORMATS, QUEUE_LIMIT, Resolver, Traced};
+use super::{Checked, FORMATS, QUEUE_LIMIT, Resolver, Traced};
 use crate::file::{HopKeys, JitterTable, Order, Queue, Way};
 use crate::forms::Timed;
 use crate::parameters::Given;
@@ -150,7 +150,7 @@ impl Resolver<'_> {
 
     fn trace(&mut self, table: &TraceTable, id: &str) -> Checked<(Capacity, Rate)> {
         let file = table.trace.get();
-        let text = self.origin.read(file).map_err(|e| self.error(&table.trace, e).help(FILES))?;
+        let text = self.origin.read(file).map_err(|e| self.error(&table.trace, e).help(self.origin.lookup()))?;
         let trace = Trace::read(&text, table.direction.unwrap_or_default()).map_err(|e| {
             let message = format!("{file}, line {}: {}{}", e.line, e.cause, numbers_only(&e.text));
             self.error(&table.trace, message).help(e.hint)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Streams and their sources.
 
-use super::{Checked, FILES, Resolver, get};
+use super::{Checked, Resolver, get};
 use crate::error::suggestion;
 use crate::file::{Flow, SourceTable, Stream};
 use crate::forms::Timed;
@@ -84,7 +84,7 @@ impl Resolver<'_> {
             let at = table.parameters.value(error.parameter).unwrap_or(spanned.text_span());
             let help = match error.hint {
                 SetupHint::Text(text) => text.to_owned(),
-                SetupHint::MissingFile => FILES.to_owned(),
+                SetupHint::MissingFile => origin.lookup().to_owned(),
                 SetupHint::Known(known) => {
                     let known: Vec<&str> = known.iter().map(String::as_str).collect();
                     suggestion(values.text(error.parameter).unwrap_or_default(), &known)

@@ -6,23 +6,28 @@ use paceline::Registry;
 use paceline_lab::registries;
 use paceline_netsim::flow::parameter::QueueLimit;
 use paceline_netsim::link::LossModel;
-use paceline_netsim::plan::{FlowPlan, Plan};
+use paceline_netsim::plan::{FlowPlan, HopPlan, Plan};
 use paceline_scenario::{Changes, Origin, Override, edited, load};
+use paceline_units::{Rate, Time, TimeDelta};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A scenario file.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Text {
     /// Name of the file, for errors.
     pub name: String,
     /// Its content.
     pub text: String,
+    /// The files that it refers to, by name.
+    #[serde(default)]
+    pub files: BTreeMap<String, String>,
 }
 
 impl Text {
     /// Returns the origin of the scenario.
     pub fn origin(&self) -> Origin {
-        Origin::from_text(&self.name, &self.text)
+        Origin::from_text(&self.name, &self.text).with_files(self.files.clone())
     }
 }
 
@@ -41,7 +46,7 @@ pub struct Controls {
     pub controllers: Vec<String>,
     /// Key of the bottleneck, such as `path.forward`; none if the text has no table for it.
     pub link: Option<String>,
-    /// Capacity over time: s and bit/s; none for an unlimited or a recorded one.
+    /// Capacity over time: s and bit/s; none for an unlimited one. Means of [`STEPS`] intervals if it has more steps.
     pub capacity: Option<Vec<(f64, f64)>>,
     /// Propagation delay of the bottleneck, ms; none if it changes.
     pub delay_ms: Option<f64>,
@@ -72,8 +77,10 @@ pub enum Change {
     Duration(f64),
     /// The controller of every media flow, with its own defaults.
     Controller(String),
-    /// Capacity over time: s and bit/s.
-    Capacity(Vec<(f64, f64)>),
+    /// Capacity from the first of these times to the end, s and bit/s; what was before and after stays.
+    Draw(Vec<(f64, f64)>, f64),
+    /// The capacity of another text.
+    CapacityOf(String),
     /// Propagation delay, ms.
     DelayMs(f64),
     /// Queue discipline, with its own defaults.
@@ -100,12 +107,6 @@ pub fn read(text: &Text, registry: &Registry) -> Result<Controls, Problem> {
     let media: Vec<&FlowPlan> = plan.flows.iter().filter(|flow| flow.media().is_some()).collect();
     let mut controllers: Vec<String> = media.iter().map(|flow| flow.control().to_owned()).collect();
     controllers.dedup();
-    let is_recorded =
-        key_in(&file, plan).and_then(|key| value_at(&file, &key, "capacity")).is_some_and(toml::Value::is_table);
-    let capacity = hop.capacity.as_ref().filter(|capacity| capacity.has_rates() && !is_recorded).map(|capacity| {
-        let steps = capacity.steps(paceline_units::Time::ZERO + plan.duration, plan.duration);
-        steps.into_iter().map(|(at, rate)| (at.as_secs_f64(), rate.as_bps_f64())).collect()
-    });
     let (limit, unit) = match hop.queue.limit {
         QueueLimit::DrainTime(time) => (time.as_millis_f64(), "ms"),
         QueueLimit::Bytes(size) => (size.as_bytes() as f64 / 1000.0, "KB"),
@@ -129,7 +130,7 @@ pub fn read(text: &Text, registry: &Registry) -> Result<Controls, Problem> {
         controller: (controllers.len() == 1).then(|| controllers[0].clone()),
         controllers,
         link: key_in(&file, plan),
-        capacity,
+        capacity: curve(hop, plan.duration),
         delay_ms: (hop.delay.points().len() == 1).then(|| hop.delay.points()[0].1.as_millis_f64()),
         queue: Queue { discipline: hop.queue.name(), limit, unit },
         loss_percent: loss,
@@ -155,7 +156,16 @@ pub fn edit(text: &Text, change: &Change, registry: &Registry) -> Result<String,
             let of_flow = |index: usize| [format!("flow.{index}.controller={name}"), format!("flow.{index}.config=")];
             flows(&file).filter(|(_, flow)| is_controlled(flow)).flat_map(|(index, _)| of_flow(index)).collect()
         }
-        Change::Capacity(steps) => vec![format!("{}.capacity={}", link()?, capacity(steps))],
+        Change::Draw(points, end) => {
+            let duration = controls.duration_s;
+            let steps = drawn(controls.capacity.unwrap_or_default(), points, *end, duration)?;
+            vec![format!("{}.capacity={}", link()?, capacity(&steps))]
+        }
+        Change::CapacityOf(other) => {
+            let other: toml::Table = toml::from_str(other).unwrap_or_default();
+            let value = value_at(&other, &link()?, "capacity").map(ToString::to_string).unwrap_or_default();
+            vec![format!("{}.capacity={value}", link()?)]
+        }
         Change::DelayMs(ms) => vec![format!("{}.delay={} ms", link()?, decimals(*ms, 3))],
         Change::Discipline(name) => vec![format!("{}.queue={{ discipline = \"{name}\" }}", link()?)],
         Change::Limit(limit) => {
@@ -167,6 +177,56 @@ pub fn edit(text: &Text, change: &Change, registry: &Registry) -> Result<String,
     };
     let settings: Result<Vec<Override>, String> = settings.iter().map(|setting| setting.parse()).collect();
     Ok(edited(&text.origin(), &settings?, registry)?)
+}
+
+/// Steps of a capacity that are drawn at most.
+const STEPS: i64 = 500;
+
+/// Returns the capacity of a hop over a run.
+fn curve(hop: &HopPlan, duration: TimeDelta) -> Option<Vec<(f64, f64)>> {
+    let capacity = hop.capacity.as_ref()?;
+    let interval = TimeDelta::from_nanos((duration.as_nanos() / STEPS).max(1));
+    let mut steps: Vec<_> = capacity.segments(Time::ZERO + duration, interval).take(STEPS as usize + 2).collect();
+    if steps.len() > STEPS as usize + 1 {
+        // Of a week of short steps, a part of each interval: the page waits for this.
+        let part = interval.min(TimeDelta::from_secs(30));
+        let of = |start: Time| (start, Rate::from_size_and_time(capacity.volume(start, start + part), part));
+        steps = (0..STEPS).map(|n| of(Time::ZERO + interval * n)).collect();
+    }
+    steps.dedup_by_key(|(_, rate)| *rate);
+    Some(steps.into_iter().map(|(at, rate)| (at.as_secs_f64(), rate.as_bps_f64())).collect())
+}
+
+/// Returns steps with these points in place of those from the first point to `end`, in ms.
+fn drawn(
+    mut steps: Vec<(f64, f64)>,
+    points: &[(f64, f64)],
+    end: f64,
+    duration: f64,
+) -> Result<Vec<(f64, f64)>, Problem> {
+    let is_right = |&(at, rate): &(f64, f64)| (0.0..end).contains(&at) && (0.0..=1e12).contains(&rate);
+    if points.is_empty() || end > duration || !points.iter().all(is_right) || !points.is_sorted_by(|a, b| a.0 < b.0) {
+        let message =
+            format!("a drawn capacity begins before it ends, from 0 to {duration} s, with rates of at least 0");
+        return Err(message.into());
+    }
+    if steps.is_empty() {
+        steps.push((0.0, points[0].1));
+    }
+    let resumed = steps.iter().rev().find(|(at, _)| *at <= end).map(|(_, rate)| (end, *rate));
+    let before = steps.iter().filter(|(at, _)| *at < points[0].0);
+    let after = steps.iter().filter(|(at, _)| *at > end);
+    let all = before.chain(points).copied().chain(resumed.filter(|_| end < duration)).chain(after.copied());
+    let mut all: Vec<(f64, f64)> = all.map(|(at, rate)| ((at * 1e3).round() / 1e3, rate)).collect();
+    // Of two steps in one ms the later one holds.
+    all.dedup_by(|next, last| {
+        next.0 == last.0 && {
+            last.1 = next.1;
+            true
+        }
+    });
+    all.dedup_by(|next, last| next.1 == last.1);
+    Ok(all)
 }
 
 /// Returns the key of the bottleneck in the text: that of its way, or that of one of the hops of the way.
@@ -237,7 +297,7 @@ mod tests {
     use crate::playground::start::FIRST;
 
     fn first() -> Text {
-        Text { name: "call.toml".to_owned(), text: FIRST.to_owned() }
+        Text { name: "call.toml".to_owned(), text: FIRST.to_owned(), ..Text::default() }
     }
 
     fn after(changes: &[Change]) -> (String, Controls) {
@@ -256,7 +316,7 @@ mod tests {
         let (text, controls) = after(&[
             Change::Duration(120.0),
             Change::Controller("nada".to_owned()),
-            Change::Capacity(steps.clone()),
+            Change::Draw(steps.clone(), 120.0),
             Change::DelayMs(40.0),
             Change::Discipline("codel".to_owned()),
             Change::LossPercent(1.5),
@@ -268,9 +328,59 @@ mod tests {
         assert_eq!((controls.queue.discipline, controls.encoder), ("codel", Some((100e3, 3e6))));
         assert!(text.contains("capacity = [[\"0 s\", \"2 Mbps\"], [\"30.5 s\", \"640 kbps\"]]"), "{text}");
         assert!(text.contains("# From 0, 50"), "comments stay: {text}");
-        let (text, controls) = after(&[Change::Capacity(vec![(0.0, 500e3)]), Change::Limit(150.0)]);
+        let (text, controls) = after(&[Change::Draw(vec![(0.0, 500e3)], 200.0), Change::Limit(150.0)]);
         assert!(text.contains("capacity = \"500 kbps\"") && controls.queue.limit == 150.0, "{text}");
         assert_eq!(controls.capacity, Some(vec![(0.0, 500e3)]));
+    }
+
+    #[test]
+    fn a_drawn_capacity_replaces_its_span_alone() {
+        let (text, controls) = after(&[Change::Draw(vec![(20.0, 3e6), (60.0, 0.0)], 110.0)]);
+        let steps = [(0.0, 1e6), (20.0, 3e6), (60.0, 0.0), (110.0, 500e3), (150.0, 1e6)];
+        assert_eq!(controls.capacity.as_deref(), Some(&steps[..]), "{text}");
+        let (text, controls) = after(&[Change::Draw(vec![(20.0, 3e6)], 110.0), Change::CapacityOf(FIRST.to_owned())]);
+        assert_eq!(controls, read(&first(), &Registry::standard()).unwrap(), "{text}");
+        // The rate that resumes, and steps of one ms.
+        let steps = vec![(0.0, 1e6), (50.0, 2e6)];
+        let draw = |points: &[(f64, f64)], end| drawn(steps.clone(), points, end, 100.0);
+        assert_eq!(
+            draw(&[(10.0, 5e5), (10.0001, 7e5)], 20.0).unwrap(),
+            [(0.0, 1e6), (10.0, 7e5), (20.0, 1e6), (50.0, 2e6)]
+        );
+        assert_eq!(draw(&[(50.0, 1e6)], 100.0).unwrap(), [(0.0, 1e6)]);
+        let wrong: [(&[(f64, f64)], f64); 7] = [
+            (&[], 20.0),
+            (&[(30.0, 1e6)], 20.0),
+            (&[(0.0, -1.0)], 20.0),
+            (&[(0.0, f64::NAN)], 20.0),
+            (&[(0.0, 1e6)], 101.0),
+            (&[(5.0, 1e6), (5.0, 2e6)], 20.0),
+            (&[(0.0, 1e6)], f64::NAN),
+        ];
+        for (points, end) in wrong {
+            assert!(draw(points, end).unwrap_err().message.contains("from 0 to 100 s"), "{points:?}");
+        }
+    }
+
+    /// Recorded traces are one curve, which can be drawn over and reset.
+    #[test]
+    fn a_trace_of_many_steps_is_one_curve() {
+        let registry = Registry::standard();
+        let mut text = crate::playground::start::open("path:lte-drive-up", paceline_scenario::Catalogue).unwrap();
+        text = text.replace("200 s", "3600 s");
+        let text = Text { text, ..first() };
+        let before = read(&text, &registry).unwrap();
+        let steps = before.capacity.clone().unwrap();
+        assert!((100..=STEPS as usize).contains(&steps.len()), "{}", steps.len());
+        let edited = edit(&text, &Change::Draw(vec![(100.0, 7e6)], 200.0), &registry).unwrap();
+        let after = read(&Text { text: edited.clone(), ..first() }, &registry).unwrap().capacity.unwrap();
+        let at = |steps: &[(f64, f64)], time: f64| steps.iter().rev().find(|(at, _)| *at <= time).unwrap().1;
+        assert_eq!(
+            (at(&after, 150.0), at(&after, 99.0), at(&after, 300.0)),
+            (7e6, at(&steps, 99.0), at(&steps, 300.0))
+        );
+        let reset = edit(&Text { text: edited, ..first() }, &Change::CapacityOf(text.text.clone()), &registry).unwrap();
+        assert_eq!(read(&Text { text: reset, ..first() }, &registry).unwrap(), before);
     }
 
     #[test]
@@ -286,10 +396,18 @@ mod tests {
     fn every_scenario_and_preset_can_be_opened() {
         let registry = Registry::standard();
         let start = crate::playground::start::start(&registry);
-        let (mut with_capacity, all) = (0, start.scenarios.len() + start.presets.len());
-        for named in start.presets.iter().chain(&start.scenarios) {
+        let mut with_capacity = 0;
+        let entries: Vec<_> = start.groups.iter().flat_map(|(_, entries)| entries).collect();
+        let all = paceline_scenario::Catalogue.ids().count() + paceline_scenario::path_presets().len();
+        assert_eq!(entries.len(), all);
+        assert!(
+            start.groups.iter().all(|(title, of)| of[0].name.split('/').next() != Some(title)),
+            "each folder has a title"
+        );
+        assert!(start.groups.iter().all(|(_, entries)| entries.len() < 45), "a group fits into view");
+        for named in entries {
             let text = crate::playground::start::open(&named.name, paceline_scenario::Catalogue).unwrap();
-            let controls = read(&Text { name: "call.toml".to_owned(), text }, &registry).unwrap();
+            let controls = read(&Text { name: "call.toml".to_owned(), text, ..Text::default() }, &registry).unwrap();
             with_capacity += usize::from(controls.capacity.is_some());
             assert!(!named.summary.is_empty() && !controls.title.is_empty(), "{}", named.name);
         }

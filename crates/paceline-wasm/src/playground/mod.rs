@@ -13,6 +13,7 @@
 #[cfg(target_family = "wasm")]
 mod abi;
 pub mod controls;
+pub mod files;
 #[cfg(not(target_family = "wasm"))]
 pub mod page;
 pub mod problem;

@@ -19,6 +19,8 @@ const ENGINE: &str = include_str!("page/engine.js");
 const SCRIPT: &str = concat!(
     include_str!("../../../paceline-lab/src/report/page/common.js"),
     include_str!("page/plots.js"),
+    include_str!("page/curve.js"),
+    include_str!("page/link.js"),
     include_str!("page/controls.js"),
     include_str!("page/page.js")
 );

@@ -2,6 +2,7 @@
 //! Requests of the page and their answers.
 
 use crate::playground::controls::{self, Change, Controls, Text};
+use crate::playground::files::{self, File, Opened};
 use crate::playground::problem::Problem;
 use crate::playground::run::{self, RunAnswer};
 use crate::playground::start::{self, Start};
@@ -21,6 +22,8 @@ pub enum Request {
     Read(Text),
     /// A text with one change.
     Edit(Text, Change),
+    /// Opens files of the user: the text before them, the files, and the controller of a call over a trace.
+    Files(Text, Vec<File>, Option<String>),
     /// One run.
     Run {
         /// The scenario.
@@ -44,6 +47,8 @@ pub enum Answer {
     Controls(Box<Controls>),
     /// A changed text, and the positions of the controls for it.
     Edited(String, Box<Controls>),
+    /// The text after files were opened.
+    Opened(Opened),
     /// A run.
     Run(Box<RunAnswer>),
     /// The request failed.
@@ -73,6 +78,7 @@ fn handle(request: Request, columns: &mut Vec<f32>) -> Result<Answer, Problem> {
             let controls = controls::read(&text, &registry)?;
             Answer::Edited(text.text, Box::new(controls))
         }
+        Request::Files(text, new, controller) => Answer::Opened(files::open(&text, new, controller, &registry)?),
         Request::Run { text, controller, seed } => {
             Answer::Run(Box::new(run::run(&text, controller, seed, &registry, columns)?))
         }

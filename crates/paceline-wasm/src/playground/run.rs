@@ -5,8 +5,10 @@ use crate::playground::controls::Text;
 use crate::playground::problem::Problem;
 use crate::playground::series::{Series, SeriesObserver};
 use paceline::Registry;
+use paceline_lab::compare::mean_score_text;
 use paceline_lab::metrics::METRICS;
 use paceline_lab::run::Runner;
+use paceline_netsim::records::Summary;
 use paceline_scenario::Changes;
 use serde::Serialize;
 
@@ -23,6 +25,8 @@ pub struct RunAnswer {
     pub events: u64,
     /// Controllers of the flows, in order.
     pub flows: Vec<Flow>,
+    /// The score with the points lost to each cause, as `paceline run` prints it; none for a run without media.
+    pub score: Option<String>,
     /// Every metric of the whole run that has a value.
     pub metrics: Vec<Metric>,
     /// What the reader should know of the run.
@@ -86,6 +90,8 @@ pub fn run(
             summary: metric.summary,
         })
     });
+    let means =
+        values.iter().filter_map(|(id, value)| Some((id.to_string(), Summary::from_values(&[*value])?))).collect();
     let flows = plan.flows.iter().map(|flow| Flow {
         id: flow.id.clone(),
         kind: flow.kind.name(),
@@ -97,6 +103,7 @@ pub fn run(
         trace_hash: result.trace_hash.clone(),
         events: result.events,
         flows: flows.collect(),
+        score: mean_score_text(&means),
         metrics: metrics.collect(),
         notes: scenario.notes.clone(),
         rows: observer.rows(),

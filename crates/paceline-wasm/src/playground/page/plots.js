@@ -1,10 +1,12 @@
 
 // The plots of one controller: rate, queue, loss, signals. All plots of the page share the time under the cursor.
 const PLOT_HEIGHT = { rate: 200, queue: 130, loss: 100, signals: 150 };
+const plotHeight = (id) => Math.round(PLOT_HEIGHT[id] * (innerWidth < 700 ? 0.75 : 1));
 const FACTS = [
   ["utilization", "link used"], ["throughput_bps", "throughput"], ["queue_p50_ms", "queue, median"], ["queue_p95_ms", "queue, 95 %"],
-  ["loss_ratio", "packets lost"], ["frame_delay_p95_ms", "frame delay, 95 %"], ["freeze_duration_s", "frozen"], ["score", "score, of 100"],
+  ["loss_ratio", "packets lost"], ["frame_delay_p95_ms", "frame delay, 95 %"], ["freeze_duration_s", "frozen"],
 ];
+const PARTS = [["score", "kept"], ["score_lost_to_rate", "rate"], ["score_lost_to_delay", "delay"], ["score_lost_to_freezes", "freezes"]];
 const HIGHEST_OF = 1.08; // room above the highest value
 
 class Side {
@@ -13,8 +15,9 @@ class Side {
     this.plots = new Map();
     this.group = "";
     this.head = make("h2", {});
+    this.score = make("div", { class: "score" });
     this.facts = make("dl", { class: "facts" });
-    this.element = make("section", { class: `side ${name}`, "aria-label": `Controller ${name.toUpperCase()}` }, this.head, this.facts);
+    this.element = make("section", { class: `side ${name}`, "aria-label": `Controller ${name.toUpperCase()}` }, this.head, this.score, this.facts);
     for (const [id, title, unit] of [["rate", "Rate", "Mbit/s"], ["queue", "Waiting at the bottleneck", "ms"], ["loss", "Packets lost", "% of one second"], ["signals", "Inside the controller", ""]]) {
       const key = make("div", { class: "key" });
       const plot = make("div", { class: "plot", role: "img", "aria-label": `${title} over time` });
@@ -46,6 +49,7 @@ class Side {
       if (!here || !there || here.text === there.text || here.better === "neither") return false;
       return (here.value > there.value) === (here.better === "higher");
     };
+    this.showScore(metric, isBetter("score"));
     this.facts.replaceChildren(...FACTS.filter(([id]) => metric(run, id)).map(([id, name]) =>
       make("div", { title: metric(run, id).summary }, make("dt", {}, name), make("dd", isBetter(id) ? { class: "better" } : {}, metric(run, id).text))));
     this.table.replaceChildren(...run.metrics.map(({ id, text, summary: what }) =>
@@ -53,6 +57,23 @@ class Side {
     this.hash.textContent = `trace ${run.trace_hash} · ${run.events} events`;
     this.groups();
     this.draw();
+  }
+
+  // The score, and a bar of 100 points: what is kept and what each cause costs.
+  showScore(metric, isBetter) {
+    const { run } = this;
+    this.score.hidden = run.score === null;
+    if (run.score === null) return;
+    const bar = make("div", { class: "bar", "aria-hidden": "true" });
+    for (const [id, name] of PARTS) {
+      const points = metric(run, id)?.value ?? 0;
+      const part = make("i", { class: name, title: `${name}: ${points.toFixed(1)}` }, points > 13 && name !== "kept" ? name : "");
+      part.style.flexGrow = Math.max(0, points);
+      bar.append(part);
+    }
+    const [points, ...causes] = run.score.split(" of 100: ");
+    const number = make("b", { title: metric(run, "score").summary, class: isBetter ? "better" : "" }, points);
+    this.score.replaceChildren(make("p", {}, "score ", number, " of 100"), bar, make("p", { class: "causes" }, causes.join("")));
   }
 
   // The groups of signals: those of one flow with one unit. States have a group of their own.
@@ -93,7 +114,7 @@ class Side {
     const lines = { rate: [], queue: [], loss: [], signals: [] };
     series.forEach(({ kind, flow }, index) => {
       const values = this.column(index), named = several && flow !== null ? ` ${flows[flow].id}` : "";
-      if (kind === "capacity") lines.rate.unshift({ label: "capacity", values, colour: "--ink", width: 3, alpha: 0.4, steps: true });
+      if (kind === "capacity") lines.rate.unshift({ label: values.some((rate) => rate < this.tops.rate * HIGHEST_OF) ? "capacity" : "capacity (above)", values, colour: "--ink", width: 3, alpha: 0.4, steps: true });
       if (kind === "received") lines.rate.push({ label: `received${named}`, values, colour: hue(flow), width: 1.6 });
       if (kind === "target" && flow === this.own) lines.rate.push({ label: `target${named}`, values, colour: hue(flow), width: 1.2, dash: [5, 3] });
       if (kind === "queue") lines.queue.push({ label: "mean", values, colour: `--${this.name}`, width: 1.6 });
@@ -129,7 +150,7 @@ class Side {
     }));
     const style = axisStyle(11);
     at.u = new uPlot({
-      width: this.width(at), height: PLOT_HEIGHT[id], legend: { show: false }, padding: [6, 20, 0, 0],
+      width: this.width(at), height: plotHeight(id), legend: { show: false }, padding: [6, 20, 0, 0],
       scales: { x: { time: false, range: () => [0, this.run.duration_s] }, y: { range: (_, low, high) => this.range(id, low, high) } },
       axes: [{ ...style, size: 24, space: 60, values: (_, ticks) => ticks.map((tick) => `${tick} s`) }, { ...style, size: 46, space: 26 }],
       cursor: { y: false, points: { show: false }, drag: { x: false, y: false }, sync: { key: "playground", setSeries: false } },
@@ -153,7 +174,7 @@ class Side {
 
   resize() {
     for (const [id, at] of this.plots) {
-      if (at.u && at.u.width !== this.width(at)) at.u.setSize({ width: this.width(at), height: PLOT_HEIGHT[id] });
+      if (at.u && at.u.width !== this.width(at)) at.u.setSize({ width: this.width(at), height: plotHeight(id) });
     }
   }
 
