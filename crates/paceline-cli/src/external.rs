@@ -7,14 +7,17 @@
 use miette::Result;
 use paceline::Registry;
 use paceline_scenario::Origin;
+#[cfg(unix)]
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether no external controller may be added.
+#[cfg(unix)]
 static IS_FORBIDDEN: AtomicBool = AtomicBool::new(false);
 
 /// Forbids external controllers: the words of a command come from another program.
 #[cfg(feature = "mcp")]
 pub fn forbid() {
+    #[cfg(unix)]
     IS_FORBIDDEN.store(true, Ordering::Relaxed);
 }
 

@@ -157,7 +157,7 @@ fn tools_return_the_documents_of_the_commands() {
         assert_eq!(without_time(&text), without_time(stdout(&output, 0)), "{line}");
     }
     assert_eq!(names(&folder), before, "tools write nothing");
-    assert_eq!(session.end(), [json!(0); 0]);
+    assert!(session.end().is_empty());
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -176,7 +176,7 @@ fn wrong_input_gets_errors_and_the_server_goes_on() {
     session.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
     session.send("hello");
     assert_eq!(session.receive()["error"]["code"], -32700);
-    assert_eq!(session.end(), [json!(0); 0]);
+    assert!(session.end().is_empty());
 
     let mut session = Session::start(&folder, &["--input", "1 MB"]);
     let lines = [
@@ -224,7 +224,7 @@ fn wrong_input_gets_errors_and_the_server_goes_on() {
     assert!(!folder.join("made").exists());
     let (listing, _) = session.answer("list", json!({"kind": "queues"}));
     assert!(listing["queues"].as_array().unwrap().len() > 5, "{listing}");
-    assert_eq!(session.end(), [json!(0); 0]);
+    assert!(session.end().is_empty());
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn calls_end_at_their_limits() {
     assert!(session.error("run", endless.clone()).contains("longer than the limit of 500 ms"));
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
     session.answer("list", json!({"kind": "queues"}));
-    assert_eq!(session.end(), [json!(0); 0]);
+    assert!(session.end().is_empty());
 
     // A call that is cancelled ends, and has no answer.
     let mut session = Session::start(&folder, &[]);
@@ -245,7 +245,7 @@ fn calls_end_at_their_limits() {
         .send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}).to_string());
     session.answer("list", json!({"kind": "queues"}));
     let begin = Instant::now();
-    assert_eq!(session.end(), [json!(0); 0]);
+    assert!(session.end().is_empty());
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
 
     // What is in progress at the end of the input is answered.
@@ -264,5 +264,5 @@ fn calls_end_at_their_limit_of_memory() {
     let error = session.error("run", json!({"scenario": "large.toml"}));
     assert!(error.contains("memory"), "{error}");
     session.answer("list", json!({"kind": "queues"}));
-    assert_eq!(session.end(), [json!(0); 0]);
+    assert!(session.end().is_empty());
 }

@@ -119,13 +119,12 @@ impl Transport<RoleServer> for Lines {
                 Ok(message) => {
                     match &message {
                         JsonRpcMessage::Request(request) => _ = self.pending(|all| all.push(request.id.clone())),
-                        JsonRpcMessage::Notification(notification) => match &notification.notification {
-                            // Its request has no answer.
-                            ClientNotification::CancelledNotification(cancelled) => {
+                        JsonRpcMessage::Notification(notification) => {
+                            // A cancelled request has no answer.
+                            if let ClientNotification::CancelledNotification(cancelled) = &notification.notification {
                                 self.forget(cancelled.params.request_id.as_ref());
                             }
-                            _ => {}
-                        },
+                        }
                         _ => {}
                     }
                     return Some(message);
