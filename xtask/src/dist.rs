@@ -32,7 +32,7 @@ const TRAINING: &[(&str, &str)] = &[
     ("paceline", "run l4s/dualpi2"),
     ("paceline", "run l4s/fq-codel"),
 ];
-const BUILD: &str = "cargo build --quiet --profile dist --package paceline-cli --package paceline-benches --features paceline-cli/testbed --bins --example senders";
+const BUILD: &str = "cargo build --quiet --profile dist --package paceline-cli --package paceline-benches --features paceline-cli/testbed,paceline-cli/mcp --bins --example senders";
 
 /// Builds the binaries.
 pub fn dist(arguments: &[String]) -> Result<(), Problem> {

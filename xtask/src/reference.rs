@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// Builds the command as it is built for the tests.
 pub fn paceline() -> Result<PathBuf, Problem> {
-    run(command("cargo build --quiet --profile test --package paceline-cli --features testbed"))?;
+    run(command("cargo build --quiet --profile test --package paceline-cli --features testbed,mcp"))?;
     Ok(target().join("debug/paceline"))
 }
 

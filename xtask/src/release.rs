@@ -18,7 +18,7 @@ const SHELLS: [(&str, &str); 3] = [("bash", "paceline.bash"), ("zsh", "_paceline
 const FILES: [&str; 5] = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", "THIRD_PARTY.md"];
 
 /// The build of `--quick`, with the features of the published one.
-const QUICK: &str = "cargo build --quiet --locked --release --package paceline-cli --features testbed";
+const QUICK: &str = "cargo build --quiet --locked --release --package paceline-cli --features testbed,mcp";
 
 /// A run that the unpacked command makes.
 const TRIAL: &str = "run mmsys16/table1 --set duration=10s --json";
@@ -72,7 +72,7 @@ fn fill(content: &Path, binary: &Path) -> Result<(), Problem> {
         write(&completions.join(file), script)?;
     }
     FILES.iter().try_for_each(|file| copy(&root().join(file), &content.join(file)))?;
-    Ok(write(&content.join("LICENCES-OF-LIBRARIES.txt"), notices("paceline-cli", "testbed")?)?)
+    Ok(write(&content.join("LICENCES-OF-LIBRARIES.txt"), notices("paceline-cli", "testbed,mcp")?)?)
 }
 
 /// Packs the results of papers and suites: pages, and JSON for `paceline diff` and `paceline suite --beside`.

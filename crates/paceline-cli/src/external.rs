@@ -7,6 +7,19 @@
 use miette::Result;
 use paceline::Registry;
 use paceline_scenario::Origin;
+#[cfg(unix)]
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether no external controller may be added.
+#[cfg(unix)]
+static IS_FORBIDDEN: AtomicBool = AtomicBool::new(false);
+
+/// Forbids external controllers: the words of a command come from another program.
+#[cfg(feature = "mcp")]
+pub fn forbid() {
+    #[cfg(unix)]
+    IS_FORBIDDEN.store(true, Ordering::Relaxed);
+}
 
 /// Adds the external controllers that are named: in a list, as values of `--set`, and as values in the text of a TOML file.
 ///
@@ -22,6 +35,9 @@ pub fn add(mut registry: Registry, controllers: &[String], set: &[String], text:
         strings(&toml::Value::Table(value), &mut names);
     }
     for name in names.iter().filter(|name| paceline_live::external::is_external(name)) {
+        if IS_FORBIDDEN.load(Ordering::Relaxed) {
+            return Err(miette::miette!(help = "run the command yourself", "`{name}` would run code; tools run none"));
+        }
         if registry.get(name).is_none() {
             registry.add(paceline_live::external::entry(name).map_err(hinted)?);
         }

@@ -61,7 +61,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Everyday", &["new", "run", "choose", "compare", "report", "list", "play"]),
     ("Real networks", &["link", "call", "send", "recv", "validate", "explain", "fit"]),
     ("Research", &["suite", "reproduce", "sweep", "search", "calibrate", "diff"]),
-    ("Tools", &["trace", "schema", "completions", "man", "help"]),
+    ("Tools", &["mcp", "trace", "schema", "completions", "man", "help"]),
 ];
 
 /// Returns the command line, with its commands in groups.
@@ -148,6 +148,8 @@ enum Command {
     Recv(commands::recv::Arguments),
     /// Shows what differs between two results: folders written by --out, or scoreboards.
     Diff(commands::diff::Arguments),
+    /// Serves explain, what_if, run, compare and list as tools of the Model Context Protocol, over stdin and stdout.
+    Mcp(commands::mcp::Arguments),
     /// Prints a JSON schema: of scenario files, or of the lines of an external controller.
     Schema(commands::schema::Arguments),
     /// Prints a script that completes commands and options in a shell.
@@ -181,6 +183,7 @@ impl Command {
             Self::Send(arguments) => commands::send::send(&arguments),
             Self::Recv(arguments) => commands::recv::recv(&arguments),
             Self::Diff(arguments) => commands::diff::diff(&arguments),
+            Self::Mcp(arguments) => commands::mcp::mcp(&arguments),
             Self::Schema(arguments) => commands::schema::schema(&arguments),
             Self::Completions(arguments) => commands::shell::completions(&arguments, Arguments::command()),
             Self::Man(arguments) => commands::shell::man(&arguments, Arguments::command()),

@@ -10,6 +10,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The width of output that does not go to a terminal, and of terminals that do not tell it.
 const WIDTH: usize = 80;
@@ -154,9 +155,27 @@ pub fn print_json(document: &impl Serialize) -> Result<()> {
     print(&serde_json::to_string_pretty(document).into_diagnostic()?)
 }
 
+/// Whether documents are printed with their text.
+static ADDS_TEXTS: AtomicBool = AtomicBool::new(false);
+
+/// Prints each document with the text of the result from now on: `{"document": …, "text": …}`.
+#[cfg(feature = "mcp")]
+pub fn add_texts() {
+    ADDS_TEXTS.store(true, Ordering::Relaxed);
+}
+
 /// Prints a result as JSON, or as the text that `describe` returns.
 pub fn print_result(json: bool, document: &impl Serialize, describe: impl FnOnce() -> String) -> Result<()> {
+    #[derive(Serialize)]
+    struct WithText<'a, T> {
+        document: &'a T,
+        text: String,
+    }
     match json {
+        true if ADDS_TEXTS.load(Ordering::Relaxed) => {
+            let text = anstream::adapter::strip_str(&describe()).to_string();
+            print_json(&WithText { document, text: printable(text.trim_end()).into_owned() })
+        }
         true => print_json(document),
         false => print(describe().trim_end()),
     }

@@ -66,7 +66,7 @@ fn browser(_: Option<&WatchHandles>) -> std::result::Result<Box<dyn World>, (Str
 }
 
 /// States that this build lacks a Cargo feature, and how to get it.
-#[cfg(not(all(feature = "browser", target_os = "linux")))]
+#[cfg(not(all(feature = "browser", feature = "mcp", target_os = "linux")))]
 pub(crate) fn needs_feature(feature: &str) -> (String, String) {
     let hint = format!("on Linux, rebuild with `cargo build --release --features {feature}`");
     ("this build lacks the Cargo feature".to_owned(), hint)

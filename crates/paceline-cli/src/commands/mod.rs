@@ -16,6 +16,8 @@ mod host_session;
 #[cfg(all(feature = "testbed", target_os = "linux"))]
 pub mod link;
 pub mod list;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 #[cfg(all(feature = "testbed", target_os = "linux"))]
 mod metrics_server;
 pub mod new;
@@ -38,7 +40,6 @@ pub mod stored;
 pub mod suite;
 pub mod sweep;
 pub mod trace;
-#[cfg(not(all(feature = "testbed", target_os = "linux")))]
 mod unavailable;
 #[cfg(all(feature = "testbed", target_os = "linux"))]
 mod user;
@@ -46,6 +47,9 @@ pub mod validate;
 
 #[cfg(not(all(feature = "testbed", target_os = "linux")))]
 pub use unavailable::{call, link, recv, send};
+
+#[cfg(not(feature = "mcp"))]
+pub use unavailable::mcp;
 
 use crate::environment::environment;
 use crate::external;

@@ -3,7 +3,8 @@
 
 /// Declares modules of commands that need a feature.
 macro_rules! replaced {
-    ($($name:ident needs $feature:literal;)*) => { $(
+    ($($(#[$if:meta])? $name:ident needs $feature:literal;)*) => { $(
+        $(#[$if])?
         #[doc = concat!("Replaces `", stringify!($name), "`.")]
         pub mod $name {
             pub use crate::commands::AnyArguments as Arguments;
@@ -18,8 +19,14 @@ macro_rules! replaced {
 }
 
 replaced! {
+    #[cfg(not(all(feature = "testbed", target_os = "linux")))]
     call needs "browser";
+    #[cfg(not(all(feature = "testbed", target_os = "linux")))]
     link needs "testbed";
+    #[cfg(not(all(feature = "testbed", target_os = "linux")))]
     send needs "testbed";
+    #[cfg(not(all(feature = "testbed", target_os = "linux")))]
     recv needs "testbed";
+    #[cfg(not(feature = "mcp"))]
+    mcp needs "mcp";
 }

@@ -10,6 +10,8 @@ mod external;
 mod faults;
 mod fit;
 mod input;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod new;
 mod reproduce;
 mod shared_folder;
