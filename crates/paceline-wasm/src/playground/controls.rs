@@ -46,7 +46,7 @@ pub struct Controls {
     pub controllers: Vec<String>,
     /// Key of the bottleneck, such as `path.forward`; none if the text has no table for it.
     pub link: Option<String>,
-    /// Capacity over time: s and bit/s; none for an unlimited one. Means of [`STEPS`] intervals if it has more steps.
+    /// Capacity over time: s and bit/s; none for an unlimited one. Means of `STEPS` intervals if it has more steps.
     pub capacity: Option<Vec<(f64, f64)>>,
     /// Propagation delay of the bottleneck, ms; none if it changes.
     pub delay_ms: Option<f64>,
