@@ -560,6 +560,21 @@ fn a_comparison_has_every_controller_once_in_each_round() {
     let verdict = rates["differences"][1]["verdict"].as_str();
     assert!(rates["differences"][0].is_null() && verdict.is_some(), "{rates:#}");
     assert_eq!(json_list(&found["quantities"]).len(), 5);
+    let parts = ["score", "score_lost_to_rate", "score_lost_to_delay", "score_lost_to_freezes"];
+    for turn in turns {
+        let sum: f64 = parts.iter().map(|part| turn[part].as_f64().unwrap()).sum();
+        assert!((sum - 100.0).abs() < 1e-9 && turn["score"].as_f64().unwrap() > 0.0, "{turn:#}");
+    }
+    let ranking = json_list(&found["ranking"]);
+    for (place, entry) in ranking.iter().enumerate() {
+        let own = turns.iter().filter(|turn| turn["controller"] == entry["controller"]);
+        let mean = own.map(|turn| turn["score"].as_f64().unwrap()).sum::<f64>() / 2.0;
+        assert!((entry["score"]["mean"].as_f64().unwrap() - mean).abs() < 1e-9, "{entry:#}");
+        assert_eq!((&entry["place"], &entry["others_keep"]), (&(place + 1).into(), &Value::Null));
+    }
+    let score = |place: usize| ranking[place]["score"]["mean"].as_f64().unwrap();
+    assert!(ranking.len() == 2 && score(0) >= score(1), "{ranking:#?}");
+    assert!(!json_list(&found["verdict"]).is_empty());
     let beside = send(&receiver.address, &[&more[..], &["--with", "tcp"]].concat());
     let tcp = &beside["quantities"][5];
     assert_eq!(tcp["name"], "tcp_received_bps");
