@@ -566,15 +566,18 @@ fn a_comparison_has_every_controller_once_in_each_round() {
         assert!((sum - 100.0).abs() < 1e-9 && turn["score"].as_f64().unwrap() > 0.0, "{turn:#}");
     }
     let ranking = json_list(&found["ranking"]);
-    for (place, entry) in ranking.iter().enumerate() {
+    for entry in ranking {
         let own = turns.iter().filter(|turn| turn["controller"] == entry["controller"]);
         let mean = own.map(|turn| turn["score"].as_f64().unwrap()).sum::<f64>() / 2.0;
         assert!((entry["score"]["mean"].as_f64().unwrap() - mean).abs() < 1e-9, "{entry:#}");
-        assert_eq!((&entry["place"], &entry["others_keep"]), (&(place + 1).into(), &Value::Null));
+        assert!(entry["others_keep"].is_null(), "the fair share is not known: {entry:#}");
     }
-    let score = |place: usize| ranking[place]["score"]["mean"].as_f64().unwrap();
-    assert!(ranking.len() == 2 && score(0) >= score(1), "{ranking:#?}");
-    assert!(!json_list(&found["verdict"]).is_empty());
+    // A constant sender has no place.
+    let places: Vec<_> = ranking.iter().map(|entry| (entry["controller"].as_str(), entry["place"].as_u64())).collect();
+    assert_eq!(places, [(Some("googcc"), Some(1)), (Some("fixed"), None)]);
+    let verdict = found["verdict"][0].as_str().unwrap();
+    let is_known = |text: &str| verdict.starts_with(&format!("`googcc` {text}"));
+    assert!(is_known("has ") || is_known("is poor, with "), "{verdict}");
     let beside = send(&receiver.address, &[&more[..], &["--with", "tcp"]].concat());
     let tcp = &beside["quantities"][5];
     assert_eq!(tcp["name"], "tcp_received_bps");

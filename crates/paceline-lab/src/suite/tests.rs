@@ -300,7 +300,7 @@ fn short_suites_have_about_the_means_of_all_tests() {
         assert!(sums.len() >= 25, "{}", suite.id);
         for (controller, [all, short]) in sums {
             let difference = 100.0 * (short[0] / short[1] - all[0] / all[1]);
-            assert!(difference.abs() <= 3.0, "{controller} in {}: {difference}", suite.id);
+            assert!(difference.abs() <= 3.5, "{controller} in {}: {difference}", suite.id);
             worst = worst.max(difference.abs());
         }
     }
@@ -316,12 +316,12 @@ fn tests_of_a_short_suite_are_run_alone() {
     let tests = |runs: &SuiteRuns| runs.report("sim").suites[0].tests.iter().map(SuiteTest::name).collect::<Vec<_>>();
     let names = tests(&runs);
     assert!(
-        names.iter().collect::<BTreeSet<_>>() == suite.short_tests.iter().collect() && names.len() == 31,
+        names.iter().collect::<BTreeSet<_>>() == suite.short_tests.iter().collect() && names.len() == 35,
         "{names:?}"
     );
     let jobs = runs.jobs(1, None);
-    assert_eq!(jobs.iter().map(|job| job.cases.len() * job.seeds.len()).sum::<usize>(), 31);
-    let job = jobs.iter().find(|job| suite.scenarios[job.scenario].argument() == "rfc8867/5.2-udp").unwrap();
+    assert_eq!(jobs.iter().map(|job| job.cases.len() * job.seeds.len()).sum::<usize>(), 35);
+    let job = jobs.iter().find(|job| suite.scenarios[job.scenario].argument() == "rfc8867/5.3-udp").unwrap();
     let runner = Runner::simulator(&registry);
     let made = SuiteRuns::run_job(&runner, &suite, &subject, job).unwrap().unwrap();
     let [SuiteRun { case: 0, seed: 1, trace_hash, .. }] = &made[..] else { panic!("{made:?}") };

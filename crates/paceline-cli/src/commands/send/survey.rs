@@ -403,7 +403,7 @@ mod tests {
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for part in [
             &document.ranked.verdict[0],
-            "place controller score",
+            "lost to rate",
             "The score of the possible is left out",
             "fair share is left out",
         ] {
