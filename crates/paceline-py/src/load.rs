@@ -115,6 +115,8 @@ fn described(report: &SuiteReport) -> Suite {
         repeats,
         scenarios: Vec::new(),
         short_repeats: 3,
+        short_tests: Default::default(),
+        tests: None,
         settings: Vec::new(),
         expected: None,
         expected_file: None,

@@ -15,9 +15,12 @@ use paceline_netsim::records::{EventObserver, EventRecord};
 use paceline_scenario::Scenario;
 use paceline_units::Time;
 
-/// Removes the results of streams: if the rendered frames are not known, all time without frames would count as a freeze.
+/// Removes the results of streams and the scores: if the rendered frames are not known, all time without frames would count as a freeze.
 pub fn forget_frames(result: &mut WindowResult) {
-    result.flows.iter_mut().for_each(|flow| flow.streams.clear());
+    for flow in &mut result.flows {
+        flow.streams.clear();
+        flow.score = None;
+    }
 }
 
 /// A session while its receiver stores the flows that it sends.

@@ -560,6 +560,24 @@ fn a_comparison_has_every_controller_once_in_each_round() {
     let verdict = rates["differences"][1]["verdict"].as_str();
     assert!(rates["differences"][0].is_null() && verdict.is_some(), "{rates:#}");
     assert_eq!(json_list(&found["quantities"]).len(), 5);
+    let parts = ["score", "score_lost_to_rate", "score_lost_to_delay", "score_lost_to_freezes"];
+    for turn in turns {
+        let sum: f64 = parts.iter().map(|part| turn[part].as_f64().unwrap()).sum();
+        assert!((sum - 100.0).abs() < 1e-9 && turn["score"].as_f64().unwrap() > 0.0, "{turn:#}");
+    }
+    let ranking = json_list(&found["ranking"]);
+    for entry in ranking {
+        let own = turns.iter().filter(|turn| turn["controller"] == entry["controller"]);
+        let mean = own.map(|turn| turn["score"].as_f64().unwrap()).sum::<f64>() / 2.0;
+        assert!((entry["score"]["mean"].as_f64().unwrap() - mean).abs() < 1e-9, "{entry:#}");
+        assert!(entry["others_keep"].is_null(), "the fair share is not known: {entry:#}");
+    }
+    // A constant sender has no place.
+    let places: Vec<_> = ranking.iter().map(|entry| (entry["controller"].as_str(), entry["place"].as_u64())).collect();
+    assert_eq!(places, [(Some("googcc"), Some(1)), (Some("fixed"), None)]);
+    let verdict = found["verdict"][0].as_str().unwrap();
+    let is_known = |text: &str| verdict.starts_with(&format!("`googcc` {text}"));
+    assert!(is_known("has ") || is_known("is poor, with "), "{verdict}");
     let beside = send(&receiver.address, &[&more[..], &["--with", "tcp"]].concat());
     let tcp = &beside["quantities"][5];
     assert_eq!(tcp["name"], "tcp_received_bps");

@@ -109,7 +109,7 @@ pub fn choose(runs: &[(Candidates, Vec<RunsResult>)], settings: &[Override], reg
             };
             let mut scored = over_paths(runs.iter().map(scored).collect());
             let ranking = ranking::ranking(&mut scored);
-            let mut verdict = verdict::sentences(&ranking, &scored, paths.len(), None);
+            let mut verdict = verdict::sentences(&ranking, &scored, paths.len(), None, super::REPEATS);
             verdict.extend(each_path(&ranking, paths));
             (ranking, verdict)
         }

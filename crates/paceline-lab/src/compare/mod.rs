@@ -19,7 +19,7 @@ pub use difference::difference;
 pub use scores::{mean_score_text, score_text};
 
 use crate::group::run_metrics;
-use crate::results::{Assertion, ComparisonTable, Differences, RunMetrics};
+use crate::results::{Assertion, ComparisonTable, Differences, RankedController, RunMetrics};
 use crate::run_result::{Expectation, RunResult, RunsResult};
 use paceline::Registry;
 use paceline_netsim::records::Summary;
@@ -51,6 +51,31 @@ pub struct ControllerDifferences {
     pub baseline: String,
     #[serde(flatten)]
     pub found: Differences,
+}
+
+/// The option of `run` and `compare` that sets the number of runs.
+const REPEATS: &str = "--repeats";
+
+/// Controllers in the order of their mean score, and what follows from it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Ranked {
+    pub ranking: Vec<RankedController>,
+    /// In a few sentences.
+    pub verdict: Vec<String>,
+}
+
+/// Ranks controllers by their runs of one scenario. The arguments are those of [`compare`]; `option` sets the number of runs.
+pub fn rank(
+    names: &[String],
+    scenarios: &[Scenario],
+    results: &[RunsResult],
+    registry: &Registry,
+    option: &str,
+) -> Ranked {
+    let mut scored = scores::scored(names, scenarios, results, registry);
+    let ranking = ranking::ranking(&mut scored);
+    let verdict = verdict::sentences(&ranking, &scored, 1, gaps::sentence(&scenarios[0].plan), option);
+    Ranked { ranking, verdict }
 }
 
 /// Compares the runs of each scenario, which differ only in their controller, with those of the first. `names`, `scenarios`

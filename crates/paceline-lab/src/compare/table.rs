@@ -2,7 +2,7 @@
 //! The table of a comparison: the ranking, and quantities by controllers with which differences are significant.
 
 use super::difference::difference;
-use super::{gaps, ranking, scores, verdict};
+use super::{REPEATS, Ranked, rank};
 use crate::metrics::{StreamResult, WindowResult, find};
 use crate::results::{Check, ComparisonRow, ComparisonTable, Role, Subject};
 use crate::run_result::RunsResult;
@@ -107,8 +107,7 @@ pub(super) fn table(
     let rows: Vec<ComparisonRow> = values.into_iter().map(|row| row.compare(judged)).collect();
     let plan = &scenario.plan;
     let seeds: Vec<u64> = results[0].runs.iter().map(|run| run.seed).collect();
-    let mut scored = scores::scored(names, scenarios, results, registry);
-    let ranking = ranking::ranking(&mut scored);
+    let Ranked { ranking, verdict } = rank(names, scenarios, results, registry, REPEATS);
     ComparisonTable {
         scenario: plan.id.clone(),
         title: plan.title.clone(),
@@ -119,7 +118,7 @@ pub(super) fn table(
         command: String::new(),
         judged,
         rows,
-        verdict: verdict::sentences(&ranking, &scored, 1, gaps::sentence(plan)),
+        verdict,
         ranking,
         seeds,
     }

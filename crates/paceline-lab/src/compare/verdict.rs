@@ -20,12 +20,13 @@ const RUNS: usize = 10;
 const NAMED: usize = 4;
 
 /// Returns the sentences; `scored` has the runs of each entry of the ranking, which are means over `paths` paths. `gaps` describes the path,
-/// where that is part of the reason of a poor call.
+/// where that is part of the reason of a poor call. `option` sets the number of runs.
 pub(super) fn sentences(
     ranking: &[RankedController],
     scored: &[Scored],
     paths: usize,
     gaps: Option<String>,
+    option: &str,
 ) -> Vec<String> {
     if ranking.is_empty() {
         return vec!["No controller has a score in each run, so there is no ranking.".to_owned()];
@@ -59,7 +60,7 @@ pub(super) fn sentences(
     }];
     match ranked.get(1) {
         None => {}
-        Some(_) if is_one_run => sentences.push(format!("One run gives no interval; `--repeats {RUNS}` gives one.")),
+        Some(_) if is_one_run => sentences.push(format!("One run gives no interval; `{option} {RUNS}` gives one.")),
         Some(second) if has_pick && is_poor => sentences.push(format!("It is {}.", ahead(best, second))),
         Some(_) if has_pick => {}
         Some(_) => {
@@ -68,7 +69,7 @@ pub(super) fn sentences(
             }
             let runs = ranking.iter().zip(scored).filter(|(entry, _)| entry.tied).map(|(_, scored)| scored);
             sentences.extend(differences(&runs.collect::<Vec<_>>()));
-            sentences.extend(further_runs(&tied[1..], best.score.n));
+            sentences.extend(further_runs(&tied[1..], best.score.n, option));
         }
     }
     let causal =
@@ -154,7 +155,7 @@ fn differences(tied: &[&Scored]) -> Option<String> {
 const FURTHER_RUNS_MAX: u64 = 1000;
 
 /// States how many runs would distinguish the tied controllers from the first.
-fn further_runs(tied: &[&RankedController], runs: usize) -> Option<String> {
+fn further_runs(tied: &[&RankedController], runs: usize, option: &str) -> Option<String> {
     let judgements = || tied.iter().filter_map(|entry| Some(entry.difference?.judgement));
     if judgements().all(|judgement| judgement.verdict == Verdict::Fails) {
         return None;
@@ -162,12 +163,12 @@ fn further_runs(tied: &[&RankedController], runs: usize) -> Option<String> {
     let undecided = judgements().filter(|judgement| judgement.verdict == Verdict::Undecided);
     let further: Option<Vec<u64>> = undecided.map(|judgement| judgement.further_runs).collect();
     Some(match further.and_then(|further| further.into_iter().max()).filter(|further| *further <= FURTHER_RUNS_MAX) {
-        Some(1) => format!("About 1 more run would decide: `--repeats {}`.", runs + 1),
+        Some(1) => format!("About 1 more run would decide: `{option} {}`.", runs + 1),
         // The estimate for many pairs is one for the closest of them.
         Some(_) if tied.len() >= NAMED && runs < RUNS => {
-            format!("{runs} runs are few for so many: `--repeats {RUNS}` separates more of them.")
+            format!("{runs} runs are few for so many: `{option} {RUNS}` separates more of them.")
         }
-        Some(further) => format!("About {further} more runs would decide: `--repeats {}`.", runs as u64 + further),
+        Some(further) => format!("About {further} more runs would decide: `{option} {}`.", runs as u64 + further),
         None => "More runs would hardly distinguish them.".to_owned(),
     })
 }
@@ -207,7 +208,7 @@ mod tests {
     #[track_caller]
     fn check(mut scored: Vec<Scored>, expected: &[&str]) {
         let ranking = ranking(&mut scored);
-        assert_eq!(sentences(&ranking, &scored, 1, None), expected);
+        assert_eq!(sentences(&ranking, &scored, 1, None, "--repeats"), expected);
     }
 
     /// Controllers with equal scores tie, in one run as well. They say nothing about the runs that the others need: differences -1, 1
@@ -225,7 +226,7 @@ mod tests {
         (twin.name, other.name) = ("twin".to_owned(), "other".to_owned());
         other.scores = vec![72.0, 73.0, 68.0];
         let mut scored = vec![nada(), twin, other];
-        let sentences = sentences(&ranking(&mut scored), &scored, 1, None);
+        let sentences = sentences(&ranking(&mut scored), &scored, 1, None, "--repeats");
         assert_eq!(sentences[0], "`nada`, `twin` and `other` are not distinguishable: 72.0, 72.0 and 71.0 of 100.");
         assert!(
             sentences[1].starts_with("About ") && sentences[1].contains(" more runs would decide"),
@@ -242,7 +243,7 @@ mod tests {
         };
         let mut scored: Vec<Scored> =
             ["a", "b", "c", "d", "e"].iter().zip(0..).map(|(name, i)| of(name, f64::from(i))).collect();
-        let found = sentences(&ranking(&mut scored), &scored, 1, None);
+        let found = sentences(&ranking(&mut scored), &scored, 1, None, "--repeats");
         assert_eq!(found[0], "`a`, `b`, `c` and 2 more are not distinguishable: 72.0 to 70.7 of 100.");
         assert_eq!(found[1], "3 runs are few for so many: `--repeats 10` separates more of them.");
     }
@@ -306,7 +307,7 @@ mod tests {
         let poor = of("x", RowKind::Controller, &[28.0; 3], [&[10.0; 3], &[12.0; 3], &[50.0; 3]]);
         for (scored, paths, is_poor) in [(poor, 2, true), (nada(), 1, false)] {
             let mut scored = vec![scored, causal(80.0)];
-            let sentences = sentences(&ranking(&mut scored), &scored, paths, gaps());
+            let sentences = sentences(&ranking(&mut scored), &scored, paths, gaps(), "--repeats");
             assert_eq!(sentences.contains(&gaps().unwrap()), is_poor, "{sentences:?}");
             let allow = if paths == 1 { "The path itself allows 80.0." } else { "The paths themselves allow 80.0." };
             assert_eq!(sentences.last().unwrap(), allow);

@@ -32,6 +32,13 @@ const FREEDOM: usize = 2;
 /// Allowance for the rounding of a number of degrees of freedom.
 const ROUNDING: f64 = 1e-9;
 
+impl Scale {
+    /// Returns whether the test allows enough points to count.
+    pub fn counts(&self) -> bool {
+        self.hundred - self.zero >= LEAST
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Possible {
     /// Points: 0 is a constant rate, 100 the oracle. Negative values are worse than a constant rate.
@@ -141,7 +148,7 @@ impl SuiteReport {
     /// allows too few points to count.
     pub fn scale(&self, test: usize) -> Option<Scale> {
         let scale = self.scale_of_rows(test).or(self.tests[test].scale);
-        scale.filter(|scale| scale.hundred - scale.zero >= LEAST)
+        scale.filter(Scale::counts)
     }
 
     /// Returns whether the scores of a test under the two ends are known.

@@ -160,6 +160,12 @@ pub struct Scale {
     pub hundred: f64,
 }
 
+impl From<(f64, f64)> for Scale {
+    fn from((zero, hundred): (f64, f64)) -> Self {
+        Self { zero, hundred }
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SuiteBound {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The format of a suite's manifest, `NAME.suite.toml`, and of the verdicts that it expects, `NAME.expected.toml`.
 
-use crate::results::Looks;
+use crate::results::{Looks, Scale};
 use paceline_scenario::{Catalogue, EXPECTED, Origin, Override, SUITE, ScenarioError, Spanned, parse};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// The name that stands for the short suites: those of the catalogue with few runs of each test, whose mean scores are about those of all runs.
+/// The name that stands for the short suites: those of the catalogue with few runs of some tests, whose mean scores are about those of all runs
+/// of all tests. Tests whose scores do not count are left out.
 pub const SHORT: &str = "short";
 /// What follows the id of one of them.
 const SHORT_SUFFIX: &str = ":short";
@@ -40,6 +41,9 @@ struct SuiteFile {
     /// The number of runs of each case in the [short suite](SHORT).
     #[serde(default)]
     short_repeats: Option<Spanned<u64>>,
+    /// The tests of the short suite; if absent, all whose scores count.
+    #[serde(default)]
+    short_tests: Vec<Spanned<String>>,
 }
 
 /// A suite: scenarios whose bounds judge controllers.
@@ -59,6 +63,10 @@ pub struct Suite {
     pub scenarios: Vec<Origin>,
     /// The number of runs of each case in its short form.
     pub short_repeats: u64,
+    /// The names of the tests of its short form.
+    pub short_tests: BTreeSet<String>,
+    /// The names of its tests; `None`: each case of each scenario is one.
+    pub tests: Option<BTreeSet<String>>,
     pub settings: Vec<Override>,
     /// The verdicts that it expects; `None` without a file of them.
     pub expected: Option<Expected>,
@@ -136,6 +144,13 @@ impl Suite {
         self.title += " [short]";
         self.repeats = self.short_repeats;
         self.expected_file = None;
+        let has_test = |name: &str| {
+            let case =
+                |test: &String| test.strip_prefix(name).is_some_and(|case| case.is_empty() || case.starts_with(' '));
+            self.short_tests.iter().any(case)
+        };
+        self.scenarios.retain(|origin| has_test(origin.argument()));
+        self.tests = Some(self.short_tests.clone());
         if let Some(expected) = &mut self.expected {
             (expected.repeats, expected.sequential) = (self.repeats, true);
             expected.fails.clear();
@@ -164,7 +179,7 @@ impl Suite {
 
     /// Loads the suite of this manifest.
     pub fn load(origin: &Origin) -> Result<Self, ScenarioError> {
-        let SuiteFile { id, title, source, family, developed, repeats, scenarios, short_repeats } =
+        let SuiteFile { id, title, source, family, developed, repeats, scenarios, short_repeats, short_tests } =
             parse(&origin.name, &origin.text)?;
         let stem = origin.name.rsplit(['/', '\\']).next().and_then(|file| file.strip_suffix(SUITE));
         if let Some(stem) = stem.filter(|stem| stem != id.get()) {
@@ -197,6 +212,17 @@ impl Suite {
         let expected_name = format!("{}{EXPECTED}", id.get());
         let text = origin.read(&expected_name).ok();
         let expected = text.map(|text| parse::<Expected>(&expected_name, &text)).transpose()?;
+        let scale = || expected.iter().flat_map(|expected| &expected.scale);
+        let counted: BTreeSet<String> =
+            scale().filter(|(_, ends)| Scale::from(**ends).counts()).map(|(test, _)| test.clone()).collect();
+        if let Some(test) = short_tests.iter().find(|test| !counted.contains(test.get())) {
+            let message = format!("short_tests has `{}`, which has no score that counts", test.get());
+            return Err(origin.error_at(
+                test,
+                message,
+                format!("list tests of {expected_name} that allow 5 points or more"),
+            ));
+        }
         Ok(Self {
             expected_file: origin.beside(&expected_name),
             id: id.get().clone(),
@@ -207,6 +233,12 @@ impl Suite {
             repeats: repeats.map_or(Looks::MOST, |repeats| *repeats.get()),
             scenarios: origins,
             short_repeats: short_repeats.map_or(SHORT_REPEATS, |repeats| *repeats.get()),
+            short_tests: if short_tests.is_empty() {
+                counted
+            } else {
+                short_tests.iter().map(|test| test.get().clone()).collect()
+            },
+            tests: None,
             settings: Vec::new(),
             expected,
         })

@@ -15,9 +15,9 @@ use paceline_netsim::plan::{MediaUse, Plan};
 use paceline_netsim::records::Summary;
 use paceline_netsim::sim::Simulator;
 use paceline_netsim::world::World;
-use paceline_scenario::{Changes, Origin, Override, Quantity, Scenario, ScenarioError, Window, load_cases};
+use paceline_scenario::{Changes, Origin, Quantity, Scenario, ScenarioError, Window, load_cases};
 use paceline_units::Time;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The metrics of each test that are measured besides its bounds. The first [`OF_SCORE`] do not need a capacity.
 const SUMMARY: [&str; 7] =
@@ -86,31 +86,26 @@ impl Subject {
         }
     }
 
-    /// Loads the cases of a scenario with these settings under this subject.
-    pub(super) fn load(
-        &self,
-        origin: &Origin,
-        settings: &[Override],
-        registry: &Registry,
-    ) -> Result<Loaded, ScenarioError> {
+    /// Loads the cases of a scenario of a suite under this subject.
+    pub(super) fn load(&self, origin: &Origin, suite: &Suite, registry: &Registry) -> Result<Loaded, ScenarioError> {
         let under = |controller: Option<&str>| {
             let controller = controller.map(str::to_owned);
-            let changes = Changes { controller, settings: settings.to_vec(), ..Changes::default() };
+            let changes = Changes { controller, settings: suite.settings.clone(), ..Changes::default() };
             load_cases(origin, &changes, crate::registries(registry))
         };
         let couples = registry.get(&self.name).is_some_and(|entry| entry.couples());
         if !couples {
             let written = under(None)?;
             if written.iter().any(|case| case.plan.coupled_flow().is_some()) {
-                return Ok(Loaded::of(written, false));
+                return Ok(Loaded::of(written, suite, false));
             }
         }
         let cases = under(Some(&self.name))?;
-        let Some(oracle) = self.oracle else { return Ok(Loaded::of(cases, true)) };
+        let Some(oracle) = self.oracle else { return Ok(Loaded::of(cases, suite, true)) };
         let written = under(None)?;
         let apply = |(written, case): (&Scenario, Scenario)| oracle.scenario(written, case);
         let all: Option<Vec<Scenario>> = written.iter().zip(cases).map(apply).collect();
-        Ok(all.map_or_else(|| Loaded::of(written, false), |all| Loaded::of(all, true)))
+        Ok(all.map_or_else(|| Loaded::of(written, suite, false), |all| Loaded::of(all, suite, true)))
     }
 }
 
@@ -121,7 +116,19 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
-    fn of(mut cases: Vec<Scenario>, applies: bool) -> Self {
+    /// Creates the tests of the suite among these cases, with the cases to which their bounds refer.
+    fn of(mut cases: Vec<Scenario>, suite: &Suite, applies: bool) -> Self {
+        if let Some(tests) = &suite.tests {
+            let all = Experiment::of(cases);
+            let is_test = |case: &usize| tests.contains(&test_name(&all.cases[*case].plan));
+            let mut kept: BTreeSet<usize> = (0..all.cases.len()).filter(is_test).collect();
+            let mut open: Vec<usize> = kept.iter().copied().collect();
+            while let Some(case) = open.pop() {
+                open.extend(all.referenced_cases(case).filter(|case| kept.insert(*case)));
+            }
+            let is_kept = all.cases.into_iter().enumerate().filter(|(case, _)| kept.contains(case));
+            cases = is_kept.map(|(_, case)| case).collect();
+        }
         for case in &mut cases {
             case.remove_published("with bounds alone");
             add_summary(case);
@@ -261,8 +268,12 @@ fn test(
         bounds: cells.iter().zip(&scenario.asserts).map(bound).collect(),
     };
     let expected = suite.expected.as_ref().and_then(|expected| expected.scale.get(&test.name()));
-    test.scale = expected.map(|(zero, hundred)| Scale { zero: *zero, hundred: *hundred });
+    test.scale = expected.map(|ends| Scale::from(*ends));
     test
+}
+
+fn test_name(plan: &Plan) -> String {
+    if plan.case.is_empty() { plan.id.clone() } else { format!("{} {}", plan.id, plan.case) }
 }
 
 /// Returns what the media of the first flow with a score are for.

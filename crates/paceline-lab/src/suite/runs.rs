@@ -70,7 +70,7 @@ impl SuiteRuns {
         for suite in &suites {
             for subject in &subjects {
                 for origin in &suite.scenarios {
-                    let Loaded { experiment, applies: is_run } = subject.load(origin, &suite.settings, registry)?;
+                    let Loaded { experiment, applies: is_run } = subject.load(origin, suite, registry)?;
                     check(origin, &experiment)?;
                     let looks = seeds.is_none().then(|| Looks::up_to(suite.repeats));
                     runs.push(ExperimentRuns { looks, ..ExperimentRuns::none(&experiment) });
@@ -167,8 +167,7 @@ impl SuiteRuns {
         subject: &Subject,
         job: &SuiteJob,
     ) -> Result<Result<Vec<SuiteRun>, WorldError>, ScenarioError> {
-        let Loaded { experiment, .. } =
-            subject.load(&suite.scenarios[job.scenario], &suite.settings, runner.registry)?;
+        let Loaded { experiment, .. } = subject.load(&suite.scenarios[job.scenario], suite, runner.registry)?;
         let mut runs = [ExperimentRuns::none(&experiment)];
         let experiments = [experiment];
         let of_case = |case: &usize| missing_of(0, *case, &runs[0], job.seeds.iter().copied());

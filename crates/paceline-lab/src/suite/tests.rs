@@ -2,10 +2,11 @@
 //! Suites in a folder of the user: verdicts computed by hand, expected verdicts, and errors.
 
 use super::*;
-use crate::results::{Scale, SuiteReport, SuitesReport, Verdict};
+use crate::results::{Scale, SuiteReport, SuiteTest, SuitesReport, Verdict};
 use crate::run::Runner;
 use paceline::Registry;
-use paceline_scenario::ScenarioError;
+use paceline_scenario::{Changes, ScenarioError};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use tempfile::TempDir;
 
@@ -237,6 +238,8 @@ fn rejects_wrong_suites() {
         let short = format!("{MANIFEST}short_repeats {repeats}\n");
         fails(load(&short), "short_repeats must be from 1 to 40", "suite --repeats");
     }
+    let short = load(&format!("{MANIFEST}short_tests = [\"own/rate\"]\n"));
+    fails(short, "`own/rate`, which has no score that counts", "5 points or more");
     assert_eq!(load(&MANIFEST.replace("repeats = 2", "")).unwrap().repeats, 40);
     fails(load(&MANIFEST.replace("\"rate\"", "")), "needs scenarios", "beside the manifest");
     fails(load(&MANIFEST.replace("\"rate\"", "\"rates\"")), "no scenario `rates`", "list scenarios");
@@ -269,7 +272,62 @@ fn suites_of_the_catalogue_expect_verdicts_and_a_scale() {
                 .all(|(zero, hundred)| [zero, hundred].iter().all(|end| (0.0..=100.0).contains(*end)))
         );
         assert!(of_short.fails.is_empty() && of_short.scale == expected.scale && short.repeats <= 3, "{}", all.id);
-        assert_eq!(Suite::find(&short.own_name(SHORT)).unwrap().repeats, short.repeats);
+        let again = Suite::find(&short.own_name(SHORT)).unwrap();
+        assert_eq!((again.repeats, &again.tests), (short.repeats, &short.tests));
+        assert!(all.tests.is_none() && short.tests.as_ref().is_some_and(|tests| tests.len() >= 4), "{}", all.id);
     }
     assert!(short.iter().any(|suite| suite.repeats == 1) && short.iter().any(|suite| suite.repeats == 3));
+}
+
+/// With the committed mean scores, each controller has about the same score of the possible over the tests of a short suite as over all. The
+/// numbers of runs of short suites are such that the rest of the error is smaller.
+#[test]
+fn short_suites_have_about_the_means_of_all_tests() {
+    let mut worst = 0.0_f64;
+    for suite in Suite::find_all(&[ALL.to_owned()]).unwrap() {
+        let table = format!("{}/../../scoreboard/suites/{}.txt", env!("CARGO_MANIFEST_DIR"), suite.id);
+        let table = fs::read_to_string(table).unwrap();
+        let mut sums: BTreeMap<&str, [[f64; 2]; 2]> = BTreeMap::new();
+        for line in table.lines() {
+            let [controller, test, _, _, score, _, _] = line.split('\t').collect::<Vec<_>>()[..] else { continue };
+            let Some(ends) = suite.expected.as_ref().unwrap().scale.get(test) else { continue };
+            let (Scale { zero, hundred }, Ok(score)) = (Scale::from(*ends), score.parse::<f64>()) else { continue };
+            let is_in = [hundred - zero >= 5.0, suite.short_tests.contains(test)];
+            for (sums, _) in sums.entry(controller).or_default().iter_mut().zip(is_in).filter(|(_, is_in)| *is_in) {
+                *sums = [sums[0] + score.min(hundred) - zero, sums[1] + hundred - zero];
+            }
+        }
+        assert!(sums.len() >= 25, "{}", suite.id);
+        for (controller, [all, short]) in sums {
+            let difference = 100.0 * (short[0] / short[1] - all[0] / all[1]);
+            assert!(difference.abs() <= 3.5, "{controller} in {}: {difference}", suite.id);
+            worst = worst.max(difference.abs());
+        }
+    }
+    assert!(worst > 0.5, "tests are left out: {worst}");
+}
+
+/// A short suite has its tests alone, also in jobs for other processes.
+#[test]
+fn tests_of_a_short_suite_are_run_alone() {
+    let registry = Registry::standard();
+    let (suite, subject) = (Suite::find("rfc8867:short").unwrap(), Subject::controller("fixed", &registry));
+    let mut runs = SuiteRuns::load(vec![suite.clone()], vec![subject.clone()], None, &registry).unwrap();
+    let tests = |runs: &SuiteRuns| runs.report("sim").suites[0].tests.iter().map(SuiteTest::name).collect::<Vec<_>>();
+    let names = tests(&runs);
+    assert!(
+        names.iter().collect::<BTreeSet<_>>() == suite.short_tests.iter().collect() && names.len() == 35,
+        "{names:?}"
+    );
+    let jobs = runs.jobs(1, None);
+    assert_eq!(jobs.iter().map(|job| job.cases.len() * job.seeds.len()).sum::<usize>(), 35);
+    let job = jobs.iter().find(|job| suite.scenarios[job.scenario].argument() == "rfc8867/5.3-udp").unwrap();
+    let runner = Runner::simulator(&registry);
+    let made = SuiteRuns::run_job(&runner, &suite, &subject, job).unwrap().unwrap();
+    let [SuiteRun { case: 0, seed: 1, trace_hash, .. }] = &made[..] else { panic!("{made:?}") };
+    let case = "queue=drop-tail".parse().unwrap();
+    let scenario = subject.scenario(&suite.scenarios[job.scenario], &Changes { case, ..Changes::default() }, &registry);
+    assert_eq!(runner.run(&scenario.unwrap().unwrap(), 1, None).unwrap().trace_hash, *trace_hash);
+    runs.add(job, made, ("sim", None)).unwrap();
+    assert_eq!(runs.jobs(1, None).len(), jobs.len() - 1);
 }

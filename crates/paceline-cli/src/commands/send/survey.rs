@@ -9,26 +9,30 @@ use super::frozen::FrozenStreams;
 use super::live::live_text;
 use super::scenario::{Planned, plan};
 use super::{Arguments, case, session_error};
+use crate::commands::compare::add_ranking;
+use crate::commands::host_recording::forget_frames;
 use crate::commands::options::consecutive_seeds;
 use crate::output;
 use crate::progress::StatusLine;
 use crate::table::Table;
+use crate::view::View;
 use miette::{Result, miette};
 use paceline::Registry;
-use paceline_lab::compare::difference;
+use paceline_lab::compare::{Ranked, difference, rank};
 use paceline_lab::results::{Check, ComparedDifference};
+use paceline_lab::run::{RunResult, Runner, summarise};
 use paceline_live::hosts::report::{End, SendReport};
 use paceline_live::hosts::sender::{Peer, Progress};
 use paceline_live::hosts::world::TwoHosts;
 use paceline_netsim::records::{Better, MetricKind, Summary};
-use paceline_netsim::world::World;
-use paceline_scenario::Scenario;
 use paceline_units::{RandomStreams, TimeDelta};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 /// A quantity that is compared: its name, its label, and its value in a session of this ratio of freezes.
 struct Quantity {
@@ -85,6 +89,9 @@ struct SurveyDocument<'a> {
     controllers: &'a [String],
     /// Complete rounds: turns of each controller that count.
     rounds: usize,
+    /// The ranking by score and the verdict, as in `compare`.
+    #[serde(flatten)]
+    ranked: Ranked,
     quantities: Vec<Row>,
     turns: Vec<Turn>,
 }
@@ -106,6 +113,9 @@ struct Turn {
     controller: String,
     /// The compared quantities, in their order.
     values: Vec<Option<f64>>,
+    /// The score and its parts, by metric; none if the rendered frames are not known.
+    #[serde(flatten)]
+    score: BTreeMap<String, f64>,
 }
 
 /// A turn, planned.
@@ -142,32 +152,36 @@ pub(super) fn survey(
     line: &StatusLine,
 ) -> Result<ExitCode> {
     let (controllers, first) = (&arguments.compare, &planned[0].planned);
-    let mut turns: Vec<Turn> = Vec::new();
+    let (mut turns, mut runs) = (Vec::<Turn>::new(), Vec::new());
     let compared = quantities(first.terms.tcp);
     let count = planned.len();
     for PlannedTurn { round, controller, planned } in planned {
-        let Planned { terms, scenario: Scenario { plan, .. }, .. } = planned;
+        let Planned { terms, scenario, .. } = planned;
         let (number, shown) = (turns.len() + 1, line.clone());
         let show = move |now: &Progress| shown.show(&format!("{number}/{count} {}", live_text(now, 0, "")));
         let hosts = TwoHosts::new(peer.clone(), terms.clone(), Box::new(show));
-        let frozen = FrozenStreams::new(plan);
-        let made = hosts.run(plan, registry, terms.seed, &mut &frozen);
+        let frozen = FrozenStreams::new(&scenario.plan);
+        let started = Instant::now();
+        let clock = || started.elapsed().as_secs_f64();
+        let runner = Runner { clock: &clock, ..Runner::new(&hosts, registry) };
+        let made = runner.run_to(scenario, terms.seed, Some(&mut &frozen), &|| hosts.lasted());
         line.clear();
         let report = match made.map_err(session_error) {
-            Ok(_) => Ok(hosts.into_report().expect("the session was made")),
+            Ok(run) => Ok((run, hosts.into_report().expect("the session was made"))),
             Err(error) if turns.is_empty() => return Err(error),
             Err(error) => Err(format!("failed: {error}")),
         };
         if peer.stop.load(Ordering::Relaxed) {
             break;
         }
-        let report = report.and_then(|report| match report.tcp.as_ref().and_then(|tcp| tcp.sent.problem.as_ref()) {
-            _ if report.end != End::Complete => Err("ended early".to_owned()),
-            Some(problem) => Err(format!("lacks its TCP flow: {problem}")),
-            None => Ok(report),
-        });
-        let report = match report {
-            Ok(report) => report,
+        let report =
+            report.and_then(|(run, report)| match report.tcp.as_ref().and_then(|tcp| tcp.sent.problem.as_ref()) {
+                _ if report.end != End::Complete => Err("ended early".to_owned()),
+                Some(problem) => Err(format!("lacks its TCP flow: {problem}")),
+                None => Ok((run, report)),
+            });
+        let (mut run, report) = match report {
+            Ok(made) => made,
             Err(problem) => {
                 eprintln!("turn {number} of {count}, {controller}, {problem}; the comparison ends here");
                 break;
@@ -178,18 +192,36 @@ pub(super) fn survey(
         eprintln!("turn {number} of {count}: {controller}, {rate}{}", facts.collect::<String>());
         let freezes = frozen.ratio_of(&report);
         let values = compared.iter().map(|quantity| (quantity.value)(&report, freezes)).collect();
-        turns.push(Turn { round: *round, controller: controller.clone(), values });
+        if !report.knows_frames {
+            forget_frames(&mut run.whole);
+        }
+        let score = run.metrics(scenario).into_iter().filter(|(id, _)| id.starts_with("score")).collect();
+        turns.push(Turn { round: *round, controller: controller.clone(), values, score });
+        runs.push(run);
     }
     let rounds = turns.len() / controllers.len();
     let complete: Vec<&Turn> = turns.iter().filter(|turn| turn.round < rounds).collect();
     let quantities = (0..compared.len()).map(|index| row(&compared, index, controllers, &complete)).collect();
+    runs.truncate(rounds * controllers.len());
+    let ranked = if rounds == 0 { Ranked::default() } else { ranked(controllers, planned, &runs, registry) };
     let scenario = arguments.scenario.is_some().then_some(first.scenario.plan.id.as_str());
     let case = case(&first.scenario);
     let (world, peer) = (TwoHosts::NAME, peer.address);
-    let document = SurveyDocument { world, peer, scenario, case, controllers, rounds, quantities, turns };
+    let document = SurveyDocument { world, peer, scenario, case, controllers, rounds, ranked, quantities, turns };
     let duration = TimeDelta::from_millis(first.terms.duration_ms as i64).to_string();
     output::print_results(arguments.json, &document, || describe(&document, &compared, &duration))?;
     Ok(ExitCode::from(u8::from(rounds < usize::from(arguments.turns))))
+}
+
+/// Ranks the controllers by the runs of complete rounds, which are in the order of the planned turns.
+fn ranked(controllers: &[String], planned: &[PlannedTurn], runs: &[RunResult], registry: &Registry) -> Ranked {
+    let of = |name: &String| {
+        let turns = || planned.iter().zip(runs).filter(|(turn, _)| turn.controller == *name);
+        let scenario = &turns().next().expect("a round has a turn of each controller").0.planned.scenario;
+        (scenario.clone(), summarise(scenario, turns().map(|(_, run)| run.clone()).collect()))
+    };
+    let (scenarios, results): (Vec<_>, Vec<_>) = controllers.iter().map(of).unzip();
+    rank(controllers, &scenarios, &results, registry, "--turns")
 }
 
 /// Returns the names in random order (Fisher and Yates).
@@ -221,9 +253,16 @@ fn row(compared: &[&Quantity], index: usize, controllers: &[String], turns: &[&T
 }
 
 fn describe(document: &SurveyDocument<'_>, compared: &[&Quantity], duration: &str) -> String {
-    let SurveyDocument { peer, scenario, case, controllers, rounds, quantities, .. } = document;
+    let SurveyDocument { peer, scenario, case, controllers, rounds, ranked, quantities, .. } = document;
     let what: String = scenario.iter().copied().chain(case.as_deref()).map(|part| format!("{part}, ")).collect();
     let mut text = format!("{} to {peer}: {what}{rounds} turns of {duration} each\n\n", output::bold("hosts"));
+    let mut view = View::default();
+    if !ranked.verdict.is_empty() {
+        view.line("", ranked.verdict.join(" "));
+        view.gap();
+    }
+    add_ranking(&mut view, &ranked.ranking, true);
+    text += &view.text();
     for (quantity, row) in compared.iter().zip(quantities) {
         let mut table = Table::new([quantity.label, "mean", "difference", "interval", ""], 1);
         for (index, controller) in controllers.iter().enumerate() {
@@ -239,21 +278,39 @@ fn describe(document: &SurveyDocument<'_>, compared: &[&Quantity], duration: &st
         }
         text += &format!("{}\n", table.render());
     }
+    let has_no_score = |name: &&String| !ranked.ranking.iter().any(|entry| entry.controller == **name);
+    let unscored: Vec<&str> = controllers.iter().filter(has_no_score).map(String::as_str).collect();
+    let unscored = (*rounds > 0 && !unscored.is_empty()).then(|| {
+        format!(
+            "Without a score in each turn: {}. The receiver did not confirm its frames, or the source has no resolution.",
+            unscored.join(", ")
+        )
+    });
+    let tcp = compared.iter().any(|quantity| quantity.name == TCP);
     let notes = [
-        format!("Differences are from {}, within rounds of one turn of each controller in random order.", controllers[0]),
+        "Scores take half of the first round-trip time as the smallest delay, because the clocks of the hosts are not synchronised."
+            .to_owned(),
+        "The score of the possible is left out: the oracle needs the capacity of the path, which is not known here.".to_owned(),
+    ];
+    let fair = "What TCP keeps of its fair share is left out for the same reason.".to_owned();
+    let notes = notes.into_iter().chain(tcp.then_some(fair)).chain(unscored).chain([
+        format!("Differences of other quantities are from {}, within rounds of one turn of each controller in random order.", controllers[0]),
         "A difference is larger than the variation of the path if its interval excludes zero; all intervals together hold with \
          95 %."
             .to_owned(),
         "Each turn includes the start of the controller.".to_owned(),
-    ];
-    notes.iter().for_each(|note| text += &format!("{}\n", output::hang("· ", note)));
+    ]);
+    notes.for_each(|note| text += &format!("{}\n", output::hang("· ", &note)));
     text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
     use paceline_lab::results::Verdict;
+    use paceline_scenario::Scenario;
+    use paceline_units::Rate;
 
     fn names() -> Vec<String> {
         ["a", "b", "c"].map(str::to_owned).to_vec()
@@ -262,7 +319,7 @@ mod tests {
     #[test]
     fn every_order_of_turns_occurs_as_often_as_others() {
         let (names, mut random) = (names(), RandomStreams::new(1).stream("survey/order"));
-        let mut counts = std::collections::BTreeMap::new();
+        let mut counts = BTreeMap::new();
         for _ in 0..6000 {
             let order: String = shuffled(&names, &mut || random.unit()).into_iter().map(String::as_str).collect();
             *counts.entry(order).or_insert(0) += 1;
@@ -283,6 +340,7 @@ mod tests {
                 round,
                 controller: name.to_owned(),
                 values: vec![Some(path + more), Some(1.0), Some(2.0), Some(0.0)],
+                score: BTreeMap::new(),
             }));
         }
         let found = row(&quantities(false), 0, &names(), &turns.iter().collect::<Vec<_>>());
@@ -292,5 +350,79 @@ mod tests {
         assert_eq!(found.differences[1].as_ref().unwrap().to_string(), "better");
         let difference = found.differences[1].as_ref().unwrap().mean;
         assert!((190e3..210e3).contains(&difference), "{difference}");
+    }
+
+    /// The command with its arguments, as the program parses it.
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    /// The turns of a comparison, over a simulated path of 1 Mbit/s in place of a real one.
+    #[test]
+    fn ranking_and_its_text_are_those_of_compare() {
+        let registry = Registry::standard();
+        let command = ["send", "host", "--compare", "fixed,googcc,scream-v2", "--turns", "4", "--start-rate", "2Mbps"];
+        let Command { arguments } = Command::parse_from(command);
+        let mut planned = turns(&arguments, &registry).unwrap();
+        let mut runs = Vec::new();
+        for turn in &mut planned {
+            let Planned { scenario, terms, .. } = &mut turn.planned;
+            scenario.plan.hops[0].capacity = Some(paceline_netsim::link::Capacity::constant(Rate::from_kbps(1000)));
+            runs.push(Runner::simulator(&registry).run(scenario, terms.seed, None).unwrap());
+        }
+        let controllers = &arguments.compare;
+        let ranked = ranked(controllers, &planned, &runs, &registry);
+        let (scenarios, results): (Vec<Scenario>, Vec<_>) = (controllers.iter())
+            .map(|name| {
+                let scenario = plan(&arguments, Some(name), 1, &registry).unwrap().scenario;
+                let own = planned.iter().zip(&runs).filter(|(turn, _)| turn.controller == *name);
+                (scenario.clone(), summarise(&scenario, own.map(|(_, run)| run.clone()).collect()))
+            })
+            .unzip();
+        let compared = paceline_lab::compare::compare(controllers, &scenarios, results, &registry).table;
+        assert_eq!(ranked.ranking, compared.ranking);
+        assert_eq!(ranked.verdict.join(" ").replace("--turns", "--repeats"), compared.verdict.join(" "));
+        let last = ranked.ranking.last().unwrap();
+        assert!(last.controller == "fixed" && !last.tied && last.score.n == 4, "{last:?}");
+        let document = SurveyDocument {
+            world: TwoHosts::NAME,
+            peer: SocketAddr::from(([192, 0, 2, 7], 9777)),
+            scenario: None,
+            case: None,
+            controllers,
+            rounds: 4,
+            ranked,
+            quantities: Vec::new(),
+            turns: Vec::new(),
+        };
+        let text = describe(&document, &quantities(true), "10s");
+        println!("{text}");
+        assert!(text.lines().all(|line| textwrap::core::display_width(line) <= 80), "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in [
+            &document.ranked.verdict[0],
+            "lost to rate",
+            "The score of the possible is left out",
+            "fair share is left out",
+        ] {
+            assert!(words.contains(part), "{part} in {text}");
+        }
+        assert!(!words.contains("Without a score"), "{text}");
+        let json = serde_json::to_value(&document).unwrap();
+        let entry = &json["ranking"][2];
+        let sum = ["lost_to_rate", "lost_to_delay", "lost_to_freezes"]
+            .map(|part| entry[part].as_f64().unwrap())
+            .iter()
+            .sum::<f64>();
+        assert!((entry["score"]["mean"].as_f64().unwrap() + sum - 100.0).abs() < 1e-9, "{entry}");
+        // A controller with a turn whose frames are not known has no place.
+        runs.iter_mut().take(3).for_each(|run| forget_frames(&mut run.whole));
+        let without = super::ranked(controllers, &planned, &runs, &registry);
+        assert!(without.ranking.is_empty(), "{without:?}");
+        let text = describe(&SurveyDocument { ranked: without, ..document }, &quantities(false), "10s");
+        assert!(text.contains("Without a score in each turn: fixed, googcc, scream-v2."), "{text}");
+        assert!(!text.contains("fair share"), "{text}");
     }
 }

@@ -36,7 +36,7 @@ const LEADERBOARD: &str = "leaderboard.md";
 /// Arguments of `suite`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Suites (see `paceline list suites`), `all`, `short` for three runs of each test (one in rfc8867 and wifi), or manifests of
+    /// Suites (see `paceline list suites`), `all`, `short` for up to three runs of some tests, or manifests of
     /// your own, NAME.suite.toml.
     #[arg(value_name = "SUITE", value_parser = Names(options::suites), hide_possible_values = true)]
     suites: Vec<String>,

@@ -5,6 +5,8 @@ use crate::results::{RankedRow, Rankings, RowKind, SuiteReport, SuitesReport};
 
 /// With this number of equals of the first controller or more, a sentence names one less.
 const NAMED: usize = 5;
+/// A distance that may be 0 and has a wider interval is not printed. A choice: a quarter of the scale.
+const WIDE: f64 = 25.0;
 /// With fewer tests nothing is said of the choice.
 const TESTS: usize = 3;
 
@@ -64,6 +66,10 @@ fn choice(ranking: &[RankedRow]) -> Choice {
     let tied = placed[1..].iter().filter(|ranked| ranked.tied).map(|ranked| ranked.controller.as_str());
     let tied: Vec<&str> = tied.collect();
     let ahead = second.difference.map_or(String::new(), |mut difference| {
+        if second.tied && difference.interval.is_none_or(|interval| interval > WIDE) {
+            let (other, tests) = (&second.controller, difference.tests);
+            return format!("; the distance to {other} is not known, because the {tests} tests differ too much");
+        }
         difference.points = -difference.points;
         format!("; {difference} ahead of {}", second.controller)
     });
@@ -158,8 +164,13 @@ mod tests {
             "full was developed with wired; the other suites: short or full, not distinguishable; short has 38 ± ";
         assert!(text[1].starts_with(unseen), "{text:?}");
         assert!(text[2].starts_with("Use game: full, 75 ± ") && text[2].ends_with(" ahead of short."), "{text:?}");
-        let tie = "Use conversation: short or full, not distinguishable; short has 38 ± 21; 3 ± ";
-        assert!(text[3].starts_with(tie) && text[3].ends_with(" ahead of full."), "{text:?}");
+        let tie = "Use conversation: short or full, not distinguishable; short has 38 ± 21; the distance to full is not known, because the 4 \
+                   tests differ too much.";
+        assert_eq!(text[3], tie);
+        let near = [("full", C, [50.0, 20.0, 40.0, 30.0]), ("short", C, [52.0, 28.0, 45.0, 35.0])];
+        let near = sentences(&SuitesReport { suites: vec![suite("wifi", "conversation", &near)] });
+        let starts = near[0].starts_with("Family wifi: short, 40 ± ");
+        assert!(starts && near[0].ends_with("; 5 ± 4 ahead of full."), "{near:?}");
         assert!(text[4].starts_with("Family wired: full") && text[5].starts_with("Family wifi: short"), "{text:?}");
 
         // One family and one use need no sentence of their own. A test without an oracle does not count.
