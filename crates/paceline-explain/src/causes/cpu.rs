@@ -38,13 +38,10 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     // A sample is of the second before it. In statistics the time to encode shows a sample after the rate.
     let (from, seen) = facts.window();
     let to = seen.max(facts.episode.end + TimeDelta::from_secs(1));
-    // What a paused stream says of its encoder is old.
-    if facts.paused().is_some() {
-        return None;
-    }
-    // Each sample says so while it is so. What holds a plateau lasts.
+    // Each sample says so while it is so. What holds a plateau lasts. What a paused stream says of its encoder is old.
     let said = facts.flow.marks(from, to).filter(|mark| mark.kind == MarkKind::Limited(Limit::Cpu)).count();
     let said = said > 0
+        && facts.paused().is_none()
         && (facts.episode.kind != EpisodeKind::Plateau
             || facts.flow.interval.max(TimeDelta::from_secs(1)) * said as i64 >= (to - from).scale(PLATEAU_SHARE));
     let time = facts.flow.get(Quantity::EncodeTime).and_then(|series| series.max(from, to));
