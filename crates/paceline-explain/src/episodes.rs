@@ -14,7 +14,7 @@ const QUIET: TimeDelta = TimeDelta::from_millis(1000);
 /// take smaller steps several times.
 const DROP: f64 = 0.9;
 /// Sent rates follow the content. Assumed: only a large and lasting fall counts.
-const SENT_DROP: f64 = 0.6;
+pub(crate) const SENT_DROP: f64 = 0.6;
 /// The span before a drop whose largest rate is its reference. Assumed: two reports of 1 s.
 const REFERENCE: TimeDelta = TimeDelta::from_millis(2000);
 /// A plateau is at least this long. Assumed: shorter ones are common while a controller holds its rate.
@@ -119,8 +119,9 @@ fn smoothed(series: &Series, span: (Time, Time)) -> Grid {
             sum -= points[low].1;
             low += 1;
         }
-        // The sum may be slightly below 0 after large values.
-        (at, if high > low { (sum / (high - low) as f64).max(0.0) } else { value })
+        // The sum may be slightly beside 0 after large values.
+        let mean = if high > low { sum / (high - low) as f64 } else { value };
+        (at, if mean < 1.0 { 0.0 } else { mean })
     });
     grid.collect()
 }

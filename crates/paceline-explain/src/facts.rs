@@ -51,7 +51,7 @@ const PEAK_LOSS_FACTOR: f64 = 2.0;
 const SAMPLE_MIN: f64 = 30.0;
 
 /// Assumed: what holds a plateau lasts for at least this share of it.
-const PLATEAU_SHARE: f64 = 0.5;
+pub const PLATEAU_SHARE: f64 = 0.5;
 /// Assumed: an estimate this many times the target does not limit it. Headers take less.
 const SPARE_FACTOR: f64 = 1.15;
 /// Assumed: an estimate that falls by less has no part in the fall of the target, and one that varies more limits at times.
@@ -61,6 +61,9 @@ const STEADY_SHARE: f64 = 0.9;
 /// be a single early packet, and jitter of a path without a queue is of that size.
 const FLOOR_SHARES: (f64, f64) = (0.03, 0.2);
 const FLOOR_SPREAD: f64 = 0.004;
+
+/// Assumed: a longer queue than this may lower a rate to nearly nothing, s.
+pub const SHORT_QUEUE: f64 = 0.1;
 
 /// Lost and sent packets near the peak of the delay, and elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -340,6 +343,33 @@ impl Facts<'_> {
         let estimate = self.flow.get(Quantity::Estimate).filter(|_| quantity == Quantity::Target)?;
         let steady = estimate.min(from, to)? >= STEADY_SHARE * estimate.max(from, to)?;
         estimate.quantile(from, to, 0.5).filter(|bps| steady && *bps >= SPARE_FACTOR * self.episode.to)
+    }
+
+    /// Returns why the source gave nothing to send, if it did not: a stream was switched off, its target is 0 although the estimate
+    /// allows more, or no frame was encoded on a path without loss and queue. An encoder stops on a bad path, too.
+    pub fn paused(&self) -> Option<&'static str> {
+        let second = TimeDelta::from_secs(1);
+        let (start, end) = (self.episode.start, self.episode.end);
+        let is_plateau = self.episode.kind == EpisodeKind::Plateau;
+        let (from, to) = match self.episode.kind {
+            EpisodeKind::SlowReturn => return None,
+            EpisodeKind::Plateau => (start, end),
+            EpisodeKind::Drop | EpisodeKind::SentDrop => (end, end + self.flow.interval.max(second * 2)),
+        };
+        let is_off = self.flow.marks(start - second * 2, to).filter_map(|mark| match mark.kind {
+            MarkKind::Active(is_active) => Some(!is_active),
+            _ => None,
+        });
+        if !is_plateau && is_off.last() == Some(true) {
+            return Some("a stream was switched off");
+        }
+        let is_zero = |quantity| self.flow.get(quantity).is_some_and(|series| series.max(from, to) == Some(0.0));
+        if is_zero(Quantity::Target) && self.spare_estimate().is_some() {
+            return Some("the target is 0, and the estimate is not");
+        }
+        let is_clean = self.loss().is_none_or(|(share, _)| share < LOSS)
+            && self.delays().is_none_or(|delays| delays.rise < SHORT_QUEUE);
+        (is_clean && is_zero(Quantity::FrameRate)).then_some("no frame was encoded")
     }
 
     /// Returns what limited the encoder at the end of the episode, by its own words.

@@ -3,7 +3,7 @@
 
 use crate::causes::{self, Strength, UNKNOWN, rate};
 use crate::diagnosis::Finding;
-use crate::episodes::{EpisodeKind, RETURNED};
+use crate::episodes::{EpisodeKind, RETURNED, SENT_DROP};
 use crate::explanation::FlowExplanation;
 use crate::facts::REACTION;
 use crate::model::{Flow, MarkKind, Media, Origin, Quantity, Series};
@@ -149,6 +149,11 @@ pub(crate) fn verdict(flows: &[Flow], explained: &[FlowExplanation]) -> String {
     let of_its_kind = flows.iter().filter(|other| other.is_sent == flow.is_sent).count();
     let mut sentence = subject(flow, of_its_kind > 1);
     let (poor, whole) = (of.poor_s, of.duration_s);
+    if let Some((from, to)) = of.disconnected_s.first() {
+        let count = of.disconnected_s.len();
+        let often = if count > 1 { format!(", first of {count} times") } else { String::new() };
+        sentence += &format!(" lost its connection at {from:.1} s for {:.1} s{often}, and", to - from);
+    }
     let falls: Vec<&CauseSummary> = of.causes.iter().filter(|cause| cause.kind == EpisodeKind::Drop).collect();
     sentence += &match (poor, falls.iter().map(|cause| cause.count).sum()) {
         (1.., _) => format!(" was poor for {poor} of {whole:.0} s"),
@@ -163,6 +168,11 @@ pub(crate) fn verdict(flows: &[Flow], explained: &[FlowExplanation]) -> String {
             let highest = plateau.map(|found| found.from_bps).fold(0.0, f64::max);
             format!(" did not fall; its rate stood at up to {} for {lasted:.0} of {whole:.0} s", rate(highest))
         }
+        (0, 0) if matches!(of.rate, Some(Quantity::SentRate | Quantity::ReceivedRate)) => format!(
+            " was not poor in {whole:.0} s: its rate did not fall by {:.0} % for long, and smaller falls show only in the target of \
+             the controller",
+            100.0 * (1.0 - SENT_DROP)
+        ),
         (0, 0) => {
             format!(" was not poor in {whole:.0} s: its rate neither fell nor stood still for a cause that shows")
         }

@@ -47,6 +47,8 @@ pub struct Transport {
     sender_reports: BTreeMap<u32, Time>,
     send_clock: Option<(u32, i64)>,
     has_packet_reports: bool,
+    /// Whether reports on single packets are read.
+    pub reads_packet_reports: bool,
     /// RTCP whose content is encrypted.
     pub encrypted_reports: u64,
     /// Reports on congestion that could be read.
@@ -119,6 +121,7 @@ impl Transport {
             sender_reports: BTreeMap::new(),
             send_clock: None,
             has_packet_reports: false,
+            reads_packet_reports: ends != Ends::Both,
             encrypted_reports: 0,
             clear_reports: 0,
         }
@@ -211,11 +214,16 @@ impl Transport {
         }
     }
 
-    /// RTCP of the receiver reached the sender.
-    pub fn report_arrived(&mut self, at: Time, bytes: &[u8]) {
+    /// RTCP of the receiver reached the sender, of which only the first bytes exist.
+    pub fn cut_report_arrived(&mut self, at: Time, bytes: &[u8]) {
         if let Some(kind) = report_kind(bytes) {
             self.packets.feedback(at, kind);
         }
+    }
+
+    /// RTCP of the receiver reached the sender.
+    pub fn report_arrived(&mut self, at: Time, bytes: &[u8]) {
+        self.cut_report_arrived(at, bytes);
         let Ok(compound) = parse_compound(bytes) else {
             self.encrypted_reports += 1;
             return;
@@ -229,7 +237,7 @@ impl Transport {
                     }
                 }
                 Rtcp::Remb { rate, .. } => self.cap.push(at, rate.as_bps() as f64),
-                Rtcp::TransportFeedback(feedback) if self.ends != Ends::Both => {
+                Rtcp::TransportFeedback(feedback) if self.reads_packet_reports => {
                     let ticks = |sequence_ticks: i64, last: Option<i64>| {
                         last.map_or(sequence_ticks, |last| unwrap_ticks(last, sequence_ticks))
                     };
@@ -243,7 +251,7 @@ impl Transport {
                         self.reported(TRANSPORT | number, arrival, None);
                     }
                 }
-                Rtcp::CongestionFeedback(feedback) if self.ends != Ends::Both => {
+                Rtcp::CongestionFeedback(feedback) if self.reads_packet_reports => {
                     let now = self.ticks.map_or(i64::from(feedback.timestamp), |last| {
                         unwrap_ticks(last, i64::from(feedback.timestamp))
                     });

@@ -59,6 +59,17 @@ fn rejects_unknown_and_broken_inputs() {
     rejects(&explain("text.txt"), &["unknown format", "hello", "pcapng", "webrtc-internals", "event log"]);
     rejects(&explain("cut.json"), &["webrtc-internals: line 1, column"]);
     rejects(&explain("none.pcapng"), &["none.pcapng", "No such file"]);
+    // A file that can be read is explained beside others.
+    let report = |second: u32| {
+        let at_ms = 1e12 + 1e3 * f64::from(second);
+        serde_json::json!([{"id": "O", "type": "outbound-rtp", "timestamp": at_ms, "bytesSent": 100_000 * second}])
+    };
+    fs::write(folder.join("good.jsonl"), (0..20).map(|second| format!("{}\n", report(second))).collect::<String>())
+        .unwrap();
+    let some = paceline(&folder, &["explain", "text.txt", "good.jsonl", "none.pcapng"]);
+    let (text, errors) = (stdout(&some, 2), String::from_utf8_lossy(&some.stderr));
+    assert!(text.contains("good.jsonl") && !text.contains("text.txt"), "{text}");
+    assert!(errors.contains("text.txt: unknown format") && errors.contains("none.pcapng"), "{errors}");
     rejects(&paceline(&folder, &["explain", "text.txt", "--what-if", "gogcc"]), &["no controller `gogcc`", "googcc"]);
 }
 

@@ -3,7 +3,7 @@
 
 use super::{Cause, Evidence, LOSS, PAUSED, Strength, rate};
 use crate::episodes::EpisodeKind;
-use crate::facts::{Facts, LOST_MIN};
+use crate::facts::{Facts, LOST_MIN, SHORT_QUEUE};
 use crate::model::{Limit, MarkKind, Quantity};
 use paceline_units::TimeDelta;
 
@@ -18,28 +18,37 @@ pub(super) const CAUSE: Cause = Cause {
 /// sending below 65 % (`alr_detector.cc`).
 const USED: f64 = 0.75;
 
-/// Assumed: a longer queue than this may lower a rate to nearly nothing, s.
-const SHORT: f64 = 0.1;
 /// Assumed: while the rate returns, encoders follow late, so that less counts.
 const USED_RETURNING: f64 = 0.5;
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let episode = facts.episode;
     let (quantity, allowed) = facts.flow.rate()?;
+    if let Some(why) = facts.paused() {
+        return Some(Evidence {
+            strength: Strength::Strong,
+            text: format!("{why}, at {}", rate(episode.to)),
+            series: vec![Quantity::FrameRate, Quantity::Target, Quantity::Estimate, Quantity::SentRate],
+            span: facts.window(),
+        });
+    }
     if !matches!(quantity, Quantity::Target | Quantity::Estimate) {
         let lossless = facts.loss().is_none_or(|(share, _)| share < LOSS);
         // A short queue does not lower a rate to nearly nothing: GCC goes to 0.85 of what arrives.
-        let short = facts.delays().is_none_or(|delays| delays.rise < SHORT);
+        let short = facts.delays().is_none_or(|delays| delays.rise < SHORT_QUEUE);
         let (from, to) = facts.window();
         let unmarked = facts.flow.get(Quantity::CeArrived).is_none_or(|marked| marked.sum(from, to) < LOST_MIN);
         let free = lossless && short && unmarked;
         let paused = episode.kind == EpisodeKind::Drop && free && episode.to <= PAUSED * episode.from;
+        // Packets of one direction without reports show nothing of the path.
+        let (strength, path) = match facts.loss().is_none() && facts.delays().is_none() {
+            true => (Strength::Weak, "; losses, delays and"),
+            false => (Strength::Strong, ", without loss or a long queue;"),
+        };
+        let (is, sent) = (if strength == Strength::Weak { "are" } else { "is" }, rate(episode.to));
         return paused.then(|| Evidence {
-            strength: Strength::Strong,
-            text: format!(
-                "only {} was sent, without loss or a long queue; the target is not in the input",
-                rate(episode.to)
-            ),
+            strength,
+            text: format!("only {sent} was sent{path} the target {is} not in the input"),
             series: vec![Quantity::SentRate],
             span: facts.window(),
         });
@@ -135,5 +144,19 @@ mod tests {
             examine(&Facts { flow: &flow, episode: &episode }).is_some()
         };
         assert_eq!([is_pause(0.0), is_pause(1.0)], [true, false]);
+    }
+
+    #[test]
+    fn packets_of_one_direction_without_reports_are_weak_evidence_of_a_pause() {
+        let strength = |lost: f64| {
+            let flow = packets(&[
+                (Quantity::SentRate, &|at| if at < 30.0 { 2e6 } else { 1e5 }),
+                (Quantity::PacketsSent, &|_| 10.0),
+                (Quantity::PacketsLost, &|_| lost),
+            ]);
+            let episode = Episode { to: 1e5, ..drop_between(29.9, 30.0) };
+            examine(&Facts { flow: &flow, episode: &episode }).unwrap().strength
+        };
+        assert_eq!([strength(0.0), strength(f64::NAN)], [Strength::Strong, Strength::Weak]);
     }
 }

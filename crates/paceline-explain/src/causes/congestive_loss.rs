@@ -45,8 +45,10 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     {
         return None;
     }
+    // Samples of statistics do not show whether few losses were where the queue was.
+    let strength = if facts.is_coarse() && share < LOSS { Strength::Weak } else { Strength::Strong };
     Some(Evidence {
-        strength: Strength::Strong,
+        strength,
         text: match spread {
             Some(spread) => {
                 format!("{} lost while a slow link spread frames by {} and more", percent(share), ms(spread))

@@ -53,10 +53,36 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         None if facts.is_coarse() => !super::outage::media_stopped(facts, gap),
         None => facts.loss_within(gap.0, gap.1).is_none_or(|(loss, _)| loss <= LOST),
     };
+    // Without losses and arrivals, as with encrypted or cut reports, media may have stopped too.
+    let is_known = facts.loss().is_some() || facts.flow.get(Quantity::ReceivedRate).is_some();
+    let (strength, media) = match is_known {
+        true => (Strength::Strong, "while media arrived"),
+        false => (Strength::Weak, "and the input does not show whether media arrived"),
+    };
     (sent && arrived && !super::outage::held_up(facts, gap)).then(|| Evidence {
-        strength: Strength::Strong,
-        text: format!("no report reached the sender for {}, while media arrived", ms(lasted.as_secs_f64())),
+        strength,
+        text: format!("no report reached the sender for {}, {media}", ms(lasted.as_secs_f64())),
         series: vec![Quantity::Feedback, Quantity::ReceivedRate, Quantity::Target],
         span: gap,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_flow::{drop_between, packets};
+
+    #[test]
+    fn without_losses_a_gap_of_reports_is_weak_evidence() {
+        let strength = |lost: f64| {
+            let flow = packets(&[
+                (Quantity::SentRate, &|_| 1e6),
+                (Quantity::PacketsSent, &|_| 10.0),
+                (Quantity::PacketsLost, &|_| lost),
+                (Quantity::Feedback, &|at| if (27.0..30.0).contains(&at) { 0.0 } else { 1.0 }),
+            ]);
+            examine(&Facts { flow: &flow, episode: &drop_between(29.9, 30.0) }).unwrap().strength
+        };
+        assert_eq!([strength(0.0), strength(f64::NAN)], [Strength::Strong, Strength::Weak]);
+    }
 }

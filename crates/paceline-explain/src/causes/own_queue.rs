@@ -6,6 +6,7 @@ use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
 use crate::frames;
 use crate::model::Quantity;
+use paceline_units::TimeDelta;
 
 pub(super) const CAUSE: Cause = Cause {
     id: "own-queue",
@@ -33,6 +34,13 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
             span: (from, to),
         });
     }
+    // Between rare samples, a delay that rises after the fall is not its cause.
+    let rises = |delay: f64| delay - delays.base >= queue_threshold(&delays).max(JITTER * delays.jitter);
+    let until = facts.episode.end + TimeDelta::from_secs(1);
+    let rose_before = || facts.flow.get(Quantity::RoundTrip)?.max(from, until).filter(|delay| rises(*delay));
+    if facts.is_sparse() && !delays.is_one_way && rose_before().is_none() {
+        return None;
+    }
     let received =
         facts.flow.get(Quantity::ReceivedRate).and_then(|series| series.quantile(facts.episode.start, to, 0.5));
     let carried = received.map_or_else(String::new, |bps| format!("; {} arrived", rate(bps)));
@@ -51,4 +59,22 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         series: vec![Quantity::DelayLow, Quantity::RoundTrip, Quantity::ReceivedRate],
         span: (from, to),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_flow::{drop_between, statistics};
+
+    #[test]
+    fn between_rare_samples_a_delay_that_rises_after_the_drop_is_not_its_cause() {
+        let is_queue = |from: f64, interval: i64| {
+            let rtt = move |at: f64| if at >= from && at < from + 20.0 { 0.4 } else { 0.05 };
+            let mut flow = statistics(&[(Quantity::SentRate, &|_| 1e6), (Quantity::RoundTrip, &rtt)]);
+            flow.interval = TimeDelta::from_secs(interval);
+            examine(&Facts { flow: &flow, episode: &drop_between(29.9, 30.0) }).is_some()
+        };
+        assert_eq!([is_queue(20.0, 20), is_queue(30.0, 20), is_queue(40.0, 20)], [true, true, false]);
+        assert!(is_queue(31.0, 1), "reports come late");
+    }
 }

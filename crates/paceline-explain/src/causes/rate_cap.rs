@@ -33,7 +33,8 @@ const UP_TO: f64 = 1.3;
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let episode = facts.episode;
-    let (quantity, series) = facts.flow.rate()?;
+    // Nothing to send needs no cap.
+    let (quantity, series) = facts.flow.rate().filter(|_| facts.paused().is_none())?;
     let (from, to) = facts.window();
     let near = |cap: f64| (episode.to - cap).abs() <= NEAR * cap;
     let series_of = vec![quantity, Quantity::Cap];

@@ -37,8 +37,10 @@ const MISSING_SHARE: f64 = 0.005;
 pub fn read(open: &mut dyn FnMut() -> std::io::Result<Box<dyn Read>>) -> Result<Call, ReadError> {
     let mut streams = BTreeMap::new();
     let mut other = Other::default();
-    let pass = each_datagram(open()?, &mut |datagram| learn(&mut streams, &mut other, datagram))?;
+    let mut pass = each_datagram(open()?, &mut |datagram| learn(&mut streams, &mut other, datagram))?;
     let plans = plan(&streams);
+    // Only headers of media are needed.
+    pass.cut_at = pass.cut_at.filter(|_| plans.is_empty() || other.has_cut_reports);
     if plans.is_empty() {
         return Err(ReadError::Empty { format: FORMAT, problem: nothing(&streams, &other, &pass) });
     }
@@ -47,6 +49,10 @@ pub fn read(open: &mut dyn FnMut() -> std::io::Result<Box<dyn Read>>) -> Result<
         return Err(ReadError::Empty { format: FORMAT, problem });
     }
     let mut filled: Vec<Filled> = plans.iter().map(Filled::new).collect();
+    if other.has_cut_reports {
+        // The short ones that are whole are those of few losses or of many.
+        filled.iter_mut().for_each(|filled| filled.transport.reads_packet_reports = false);
+    }
     let mut roles: BTreeMap<(u32, Route), Vec<Role>> = BTreeMap::new();
     for (index, plan) in plans.iter().enumerate() {
         plan.roles(index, &mut roles);
@@ -84,6 +90,7 @@ pub(crate) fn routes(input: Box<dyn Read>) -> Result<Routes, ReadError> {
 fn nothing(streams: &Streams, other: &Other, pass: &Pass) -> String {
     let has_short = streams.values().any(|seen| seen.packets < PACKETS_MIN && rises(seen.packets, seen.steps));
     let problem = match (other.datagrams, has_short) {
+        _ if pass.cut_at.is_some() && !has_short => "no RTP in what is left of its packets".to_owned(),
         (0, _) => "no UDP datagram and no RTP over TCP in it".to_owned(),
         (_, false) => "no RTP in it".to_owned(),
         (_, true) => format!("RTP streams with fewer than {PACKETS_MIN} packets at most"),
@@ -101,7 +108,22 @@ fn unread(pass: &Pass, is_empty: bool) -> impl Iterator<Item = String> {
         true => Some("TURN over TLS"),
         false => (is_empty && !tls.is_empty()).then_some("TLS, perhaps TURN over TLS,"),
     };
+    let copies = match pass.copies {
+        0 => None,
+        1 => Some("1 packet is in the file twice: the first counts".to_owned()),
+        copies => Some(format!(
+            "{copies} packets are in the file twice, as `tcpdump -i any` and tunnels show them: the first of each counts"
+        )),
+    };
+    let cut = pass.cut_at.map(|bytes| {
+        format!(
+            "packets are cut at {bytes} bytes: reports that are cut say nothing of losses and delays; capture whole packets \
+             (`tcpdump -s 0`)"
+        )
+    });
     let notes = [
+        copies,
+        cut,
         links.map(|links| format!("packets of the link type {links} are not read")),
         joined(tunnels).map(|tunnels| {
             format!("the content of {tunnels} is encrypted and not read: capture on the interface of the tunnel, or at an endpoint")
@@ -153,6 +175,16 @@ fn rises(packets: u32, steps: u32) -> bool {
 struct Other {
     datagrams: u64,
     dtls: bool,
+    has_cut_reports: bool,
+}
+
+/// Returns whether a compound of RTCP goes on after the end of what there is of it.
+fn is_cut(datagram: &Datagram<'_>) -> bool {
+    let (mut at, payload) = (0, datagram.payload);
+    while let Some(words) = payload.get(at + 2..at + 4) {
+        at += 4 * (1 + usize::from(u16::from_be_bytes([words[0], words[1]])));
+    }
+    !datagram.is_whole && at != payload.len()
 }
 
 /// A stream of one SSRC at one interface.
@@ -181,6 +213,7 @@ fn learn(streams: &mut Streams, other: &mut Other, datagram: &Datagram<'_>) {
     // Content types of DTLS, and its version (RFC 9147, section 4).
     other.dtls |= (20..=26).contains(first) && datagram.payload.get(1) == Some(&0xFE);
     if is_rtcp(datagram.payload) {
+        other.has_cut_reports |= is_cut(datagram);
         return;
     }
     let none = ExtensionIds { abs_send_time: 0, transport_sequence: 0 };
@@ -504,6 +537,9 @@ impl Filled {
     fn add(&mut self, plan: &FlowPlan, what: What, datagram: &Datagram<'_>) {
         let (at, payload) = (datagram.at, datagram.payload);
         match (what, is_rtcp(payload)) {
+            // When a report came, and not what it says.
+            (What::ReportLeft, true) if is_cut(datagram) => self.transport.report_sent(at, payload),
+            (What::ReportArrived, true) if is_cut(datagram) => self.transport.cut_report_arrived(at, payload),
             (What::DataLeft, true) => self.transport.rtcp_sent(at, payload),
             (What::ReportLeft, true) => self.transport.report_sent(at, payload),
             (What::ReportArrived, true) => self.transport.report_arrived(at, payload),

@@ -5,11 +5,13 @@ use super::layers::{Packet, Unpacked, unpack};
 use super::tcp::{Message, Streams};
 use crate::error::ReadError;
 use paceline_units::{Ecn, Time, TimeDelta};
+use paceline_wire::is_rtcp;
 use pcap_file::DataLink;
 use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{ErrorKind, Read};
 use std::time::Duration;
 
@@ -21,6 +23,12 @@ pub const FORMAT: &str = "pcapng";
 const BUFFER: usize = 4 << 20;
 /// Link types at most that are named in a message.
 const LINKS_MAX: usize = 8;
+
+/// The same media on the same interface within this time is one packet that was captured twice, on another interface below it or
+/// inside and outside of a tunnel: the first counts. Assumed: hosts forward in less; a retransmission follows a round trip.
+const COPY: TimeDelta = TimeDelta::from_millis(10);
+/// Packets that are compared at most: bounds the memory.
+const COPIES_MAX: usize = 1 << 14;
 
 /// Directions of a packet, as in the flags of pcapng.
 pub const INCOMING: u32 = 1;
@@ -46,6 +54,8 @@ pub struct Datagram<'a> {
     pub bytes: u64,
     /// ECN field of the IP packet; [`Ecn::NotEct`] for messages of a stream.
     pub ecn: Ecn,
+    /// Whether the capture has the whole packet.
+    pub is_whole: bool,
 }
 
 /// What a pass over a file met.
@@ -61,6 +71,41 @@ pub struct Pass {
     pub encrypted: BTreeSet<&'static str>,
     /// Time of the last packet.
     pub last: Time,
+    /// Packets that are in the file before.
+    pub copies: u64,
+    /// The bytes at which the longest packet is cut that is.
+    pub cut_at: Option<usize>,
+}
+
+/// Finds [copies](COPY).
+#[derive(Default)]
+struct Copies {
+    last: BTreeMap<u64, Time>,
+    order: VecDeque<(u64, Time)>,
+}
+
+impl Copies {
+    /// Returns whether this is the copy of a packet of RTP.
+    fn is_copy(&mut self, interface: u32, at: Time, payload: &[u8], bytes: u64) -> bool {
+        if payload.len() < 12 || !(128..192).contains(&payload[0]) || is_rtcp(payload) {
+            return false;
+        }
+        let mut hasher = DefaultHasher::new();
+        (interface, bytes, payload).hash(&mut hasher);
+        let key = hasher.finish();
+        while let Some((old, since)) = self.order.front().copied()
+            && (at - since > COPY || self.order.len() > COPIES_MAX)
+        {
+            self.order.pop_front();
+            self.last.remove(&old);
+        }
+        if self.last.get(&key).is_some_and(|since| at - *since <= COPY) {
+            return true;
+        }
+        self.last.insert(key, at);
+        self.order.push_back((key, at));
+        false
+    }
 }
 
 /// Calls `each` with every datagram.
@@ -75,7 +120,8 @@ pub fn each_datagram(input: Box<dyn Read>, each: &mut dyn FnMut(&Datagram<'_>)) 
     let mut pass = Pass::default();
     let mut first = None;
     let mut streams = Streams::default();
-    let mut give = |since: Duration, interface, direction, link, data: &[u8]| {
+    let mut copies = Copies::default();
+    let mut give = |since: Duration, interface, direction, link, data: &[u8], length: u32| {
         let first = *first.get_or_insert(since);
         let nanos = since.as_nanos() as i128 - first.as_nanos() as i128;
         // Times before the first packet, or more than 100 days after it, are those of a damaged file.
@@ -83,12 +129,21 @@ pub fn each_datagram(input: Box<dyn Read>, each: &mut dyn FnMut(&Datagram<'_>)) 
             return;
         };
         pass.packets += 1;
+        let is_whole = data.len() >= length as usize;
+        if !is_whole {
+            pass.cut_at = pass.cut_at.max(Some(data.len()));
+        }
         let at = Time::ZERO + TimeDelta::from_nanos(nanos);
         pass.last = pass.last.max(at);
         let direction = if direction == 0 { direction_of(link, data) } else { direction };
         match unpack(link, data) {
+            Some(Packet::Datagram(Unpacked { payload, bytes, .. }))
+                if copies.is_copy(interface, at, payload, bytes) =>
+            {
+                pass.copies += 1;
+            }
             Some(Packet::Datagram(Unpacked { route, payload, bytes, ecn })) => {
-                each(&Datagram { at, since, interface, direction, route, payload, bytes, ecn });
+                each(&Datagram { at, since, interface, direction, route, payload, bytes, ecn, is_whole });
             }
             Some(Packet::Segment(segment)) => {
                 streams.add((interface, direction), at, &segment, &mut |message| each(&of_message(first, message)));
@@ -112,12 +167,13 @@ pub fn each_datagram(input: Box<dyn Read>, each: &mut dyn FnMut(&Datagram<'_>)) 
                         EnhancedPacketOption::Flags(flags) => Some(flags & 3),
                         _ => None,
                     });
-                    link.map(|link| (packet.timestamp, packet.interface_id, direction.unwrap_or(0), link, packet.data))
+                    let (length, interface) = (packet.original_len, packet.interface_id);
+                    link.map(|link| (packet.timestamp, interface, direction.unwrap_or(0), link, packet.data, length))
                 }
                 Some(Ok(_)) => None,
             };
-            if let Some((at, interface, direction, link, data)) = block {
-                give(at, interface, direction, link, &data);
+            if let Some((at, interface, direction, link, data, length)) = block {
+                give(at, interface, direction, link, &data, length);
             }
         }
     } else {
@@ -128,7 +184,7 @@ pub fn each_datagram(input: Box<dyn Read>, each: &mut dyn FnMut(&Datagram<'_>)) 
             match reader.next_packet() {
                 None => break None,
                 Some(Err(error)) => break Some((number, error.to_string())),
-                Some(Ok(packet)) => give(packet.timestamp(), 0, 0, link, packet.data()),
+                Some(Ok(packet)) => give(packet.timestamp(), 0, 0, link, packet.data(), packet.orig_len()),
             }
             number += 1;
         }
@@ -149,7 +205,7 @@ pub fn each_datagram(input: Box<dyn Read>, each: &mut dyn FnMut(&Datagram<'_>)) 
 fn of_message<'a>(first: Duration, message: &Message<'a>) -> Datagram<'a> {
     let Message { at, interface, direction, route, content: payload, bytes } = *message;
     let since = first + Duration::from_nanos(at.as_nanos().unsigned_abs());
-    Datagram { at, since, interface, direction, route, payload, bytes, ecn: Ecn::NotEct }
+    Datagram { at, since, interface, direction, route, payload, bytes, ecn: Ecn::NotEct, is_whole: true }
 }
 
 /// Returns the error of a damaged capture.

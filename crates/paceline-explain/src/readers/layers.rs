@@ -106,6 +106,7 @@ const LINKS: &[(DataLink, Remove)] = &[
     (DataLink::PPI, ppi),
     (DataLink::NFLOG, nflog),
     (DataLink::IEEE802_11, wifi),
+    (DataLink::IEEE802_11_PRISM, |data| wifi(data.get(144..)?)),
     (DataLink::IEEE802_11_RADIOTAP, |data| wifi(data.get(usize::from(little(data, 2)?)..)?)),
 ];
 
@@ -136,13 +137,15 @@ const PROTOCOLS: &[(u8, Remove)] = &[
     (47, gre),
     (50, |data| Some((Header::Encrypted("IPsec"), data))),
     (51, authentication),
+    // EtherIP (RFC 3378).
+    (97, |data| Some((Header::Ethernet, data.get(2..)?))),
     (115, l2tp_in_ip),
     (137, mpls),
     (143, |data| Some((Header::Ethernet, data))),
 ];
 
 const IN_UDP: &[RemoveInUdp] =
-    &[turn_channel, turn_indication, vxlan, geneve, gtp, teredo, tzsp, l2tp, socks, wireguard];
+    &[turn_channel, turn_indication, vxlan, geneve, gtp, teredo, tzsp, l2tp, l2tp_in_udp, socks, ip_in_udp, wireguard];
 
 /// Ports of tunnels whose packets have no mark: IPsec (RFC 3948), OpenVPN.
 const ENCRYPTED_PORTS: [(u16, &str); 2] = [(4500, "IPsec"), (1194, "OpenVPN")];
@@ -394,6 +397,26 @@ fn l2tp(data: &[u8], size: usize) -> Next<'_> {
 fn l2tp_in_ip(data: &[u8]) -> Next<'_> {
     let frames = [4, 8, 12].into_iter().filter_map(|from| data.get(from..));
     Some((Header::Ethernet, frames.into_iter().find(|frame| is_ethernet(frame))?))
+}
+
+/// The same in UDP.
+fn l2tp_in_udp(data: &[u8], _: usize) -> Next<'_> {
+    l2tp_in_ip(data.strip_prefix(&[0, 3, 0, 0])?)
+}
+
+/// A packet of IP without a header (FOU), after GUE or a label of MPLS (RFC 7510), or after LISP (RFC 9300) or two labels: its length is
+/// that of the rest. The first byte of LISP may be that of RTP: then the checksum of IPv4 must be right.
+fn ip_in_udp(data: &[u8], size: usize) -> Next<'_> {
+    [0, 4, 8].into_iter().find_map(|from| {
+        let ip = data.get(from..)?;
+        let (length, sum) = match ip.first()? >> 4 {
+            4 => (usize::from(big(ip, 2)?), (0..10).map(|word| big(ip, 2 * word).map_or(0, u32::from)).sum::<u32>()),
+            6 => (40 + usize::from(big(ip, 4)?), 0),
+            _ => return None,
+        };
+        let is_right = sum > 0 && sum.is_multiple_of(0xFFFF);
+        (from + length == size && (is_right || !looks_like_rtp(data))).then_some((Header::Ip, ip))
+    })
 }
 
 /// Returns whether this is Ethernet with a known type.

@@ -176,8 +176,11 @@ impl Lines<'_> {
 
     /// Reads the objects of a report, with their ids.
     fn report(&mut self, name: &str, mut objects: Vec<(Option<&str>, &Map<String, Value>)>, time_ms: Option<f64>) {
-        // The transport first: it names the pair of candidates that is used.
-        objects.sort_by_key(|(_, values)| values.get("type").is_none_or(|kind| kind != "transport"));
+        // The transport first: it names the pair of candidates that is used. Then by id, and not as they are listed.
+        objects.sort_by_cached_key(|(id, values)| {
+            let id = id.map_or_else(|| id_of(values), str::to_owned);
+            (values.get("type").is_none_or(|kind| kind != "transport"), id)
+        });
         let connection = connection(&mut self.connections, name);
         connection.keeps_times = self.leaves_out_gone;
         for (id, values) in objects {

@@ -74,6 +74,10 @@ pub(crate) fn begin(input: Box<dyn Read>) -> Result<(Format, BufReader<Box<dyn R
     let mut input: Box<dyn Read> = if packed { Box::new(MultiGzDecoder::new(input)) } else { Box::new(input) };
     let mut head = Vec::new();
     input.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
+    // A byte order mark may precede text.
+    if head.starts_with(b"\xEF\xBB\xBF") {
+        head.drain(..3);
+    }
     let format = recognise(&head).ok_or_else(|| ReadError::UnknownFormat { begins: shown(&head) })?;
     Ok((format, BufReader::new(Box::new(Cursor::new(head).chain(input)))))
 }
@@ -90,8 +94,7 @@ pub fn recognise(head: &[u8]) -> Option<Format> {
     if CAPTURES.iter().any(|magic| head.starts_with(magic)) {
         return Some(Format::Capture);
     }
-    // A byte order mark may precede text.
-    let text = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head).trim_ascii_start();
+    let text = head.trim_ascii_start();
     let has = |name: &str| head.windows(name.len()).any(|window| window == name.as_bytes());
     match text.first()? {
         _ if text.starts_with(lines::RTCSTATS.as_bytes()) => Some(Format::Lines),
@@ -107,7 +110,7 @@ pub fn recognise(head: &[u8]) -> Option<Format> {
 }
 
 /// The beginnings of files that are read after a conversion.
-const CONVERTIBLE: [(&[u8], &str); 9] = [
+const CONVERTIBLE: [(&[u8], &str); 11] = [
     (b"PK\x03\x04", "a zip archive: unpack it"),
     (b"BZh", "bzip2: unpack it"),
     (b"\xFD7zXZ", "xz: unpack it"),
@@ -115,6 +118,8 @@ const CONVERTIBLE: [(&[u8], &str); 9] = [
     (b"7z\xBC\xAF", "a 7z archive: unpack it"),
     (b"\xFF\xFE", "UTF-16: save it as UTF-8"),
     (b"\xFE\xFF", "UTF-16: save it as UTF-8"),
+    (b"\xA1\xB2\xCD\x34", "a modified pcap: `editcap FILE NEW.pcapng` converts it"),
+    (b"\x34\xCD\xB2\xA1", "a modified pcap: `editcap FILE NEW.pcapng` converts it"),
     (b"snoop\0", "a snoop capture: `editcap FILE NEW.pcapng` converts it"),
     (b"GMBU", "a capture of Network Monitor: `editcap FILE NEW.pcapng` converts it"),
 ];

@@ -43,7 +43,13 @@ pub fn file(link: u32, packets: impl IntoIterator<Item = (u32, Vec<u8>)>) -> Vec
 
 /// Adds a packet to a file.
 pub fn push(file: &mut Vec<u8>, ms: u32, packet: &[u8]) {
-    let size = packet.len() as u32;
-    file.extend([1_700_000_000 + ms / 1000, ms % 1000 * 1000, size, size].into_iter().flat_map(u32::to_le_bytes));
-    file.extend(packet);
+    push_cut(file, ms, packet, packet.len());
+}
+
+/// Adds the first bytes of a packet to a file.
+pub fn push_cut(file: &mut Vec<u8>, ms: u32, packet: &[u8], bytes: usize) {
+    let cut = &packet[..packet.len().min(bytes)];
+    let sizes = [cut.len() as u32, packet.len() as u32];
+    file.extend([1_700_000_000 + ms / 1000, ms % 1000 * 1000].into_iter().chain(sizes).flat_map(u32::to_le_bytes));
+    file.extend(cut);
 }

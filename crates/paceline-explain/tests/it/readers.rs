@@ -47,6 +47,13 @@ fn reads_a_packed_dump_and_a_cut_one() {
 }
 
 #[test]
+fn a_byte_order_mark_changes_nothing() {
+    for text in [samples::internals(), samples::lines()] {
+        assert_eq!(read_bytes(format!("\u{FEFF}{text}").as_bytes()).unwrap(), read_bytes(text.as_bytes()).unwrap());
+    }
+}
+
+#[test]
 fn connections_of_a_dump_are_numbered_if_they_have_flows() {
     let mut dump: serde_json::Value = serde_json::from_str(&samples::internals()).unwrap();
     let connection = dump["PeerConnections"]["9-1"].clone();
@@ -72,6 +79,16 @@ fn states_of_the_connection_are_read_from_dumps_and_from_events() {
         log.extend([state("checking", 0), state(lost, 12), state("connected", 15)]);
         let expected = [(Time::from_secs(12), Time::from_secs(15))];
         assert_eq!(read_bytes(dump.to_string().as_bytes()).unwrap().flows[0].disconnections(), expected);
+        // As old versions write times.
+        let log = dump["PeerConnections"]["9-1"]["updateLog"].as_array_mut().unwrap();
+        log.iter_mut().for_each(|entry| entry["timestamp"] = "14/11/2023, 22:13:19".into());
+        let call = read_bytes(dump.to_string().as_bytes()).unwrap();
+        assert_eq!(call.flows[0].disconnections(), []);
+        assert!(
+            call.notes.iter().any(|note| note.contains("was lost or failed: when is not known")),
+            "{:?}",
+            call.notes
+        );
         let event =
             |state: &str, second: u64| serde_json::json!([event, "9-1", state, began + 1000 * second]).to_string();
         let text = format!("{}{}\n{}\n", samples::rtcstats(), event(lost, 12), event("completed", 15));
@@ -145,6 +162,7 @@ fn broken_inputs_are_errors_with_a_place_and_a_hint() {
         (b"{\"PeerConnections\": {\"9-1\": {\"stats\": 5}}}", "line 1, column"),
         (b"PK\x03\x04abc", "unknown format: it is a zip archive: unpack it"),
         (b"\xFF\xFE[\0", "UTF-16"),
+        (b"\x34\xCD\xB2\xA1\x02\0", "a modified pcap"),
         (b"{\"a\": 1}\n", "no report has outbound-rtp"),
         (b"{\"type\": \n", "line 1: no JSON"),
         (b"{\"getUserMedia\": [], \"PeerConnections\": {}}", "no connection in it"),

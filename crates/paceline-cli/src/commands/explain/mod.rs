@@ -127,7 +127,21 @@ pub fn explain(arguments: &Arguments) -> Result<ExitCode> {
         let call = readers::read(file, arguments.run.as_deref()).map_err(|error| failed(file, &error))?;
         Explained::new(call, &arguments.what_if, &registry)
     };
-    let all = arguments.files.iter().map(read).collect::<Result<Vec<_>>>()?;
+    let mut all: Vec<(&PathBuf, Result<Explained>)> = arguments.files.iter().map(|file| (file, read(file))).collect();
+    // A file that cannot be read does not hide the others.
+    let last = match all.iter().rposition(|(_, explained)| explained.is_err()) {
+        Some(index) if all.iter().any(|(_, explained)| explained.is_ok()) => all.remove(index).1.err(),
+        _ => None,
+    };
+    all.retain(|(_, explained)| match explained {
+        Err(error) if last.is_some() => {
+            eprintln!("{error:?}");
+            false
+        }
+        _ => true,
+    });
+    let (files, all): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+    let all = all.into_iter().collect::<Result<Vec<_>>>()?;
     let written = arguments.page.iter().try_for_each(|to| {
         let mut timeline = timeline::Timeline { command: command(arguments), ..timeline::Timeline::default() };
         for Explained { call, explanation, what_if } in &all {
@@ -138,14 +152,11 @@ pub fn explain(arguments: &Arguments) -> Result<ExitCode> {
         Ok::<_, ReportError>(())
     });
     output::print_result(arguments.json, &Printed::Inputs(Document::of(&all)), || {
-        let texts = all
-            .iter()
-            .zip(&arguments.files)
-            .map(|(explained, file)| explained.view(&file.display().to_string()).text());
+        let texts = all.iter().zip(&files).map(|(explained, file)| explained.view(&file.display().to_string()).text());
         texts.collect::<Vec<_>>().join("\n")
     })?;
     written.into_diagnostic()?;
-    Ok(ExitCode::SUCCESS)
+    last.map_or(Ok(ExitCode::SUCCESS), Err)
 }
 
 /// Explains a folder of files. A page, runs of other controllers and names of runs are those of one call.

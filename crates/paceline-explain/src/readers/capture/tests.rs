@@ -4,7 +4,7 @@
 use super::*;
 use crate::model::Quantity;
 use crate::readers::read_bytes;
-use crate::readers::test_capture::{self, RAW, UDP, ip_packet, udp};
+use crate::readers::test_capture::{self, RAW, UDP, ip_packet, udp, words};
 
 const LINUX_SLL: u32 = 113;
 const LINUX_SLL2: u32 = 276;
@@ -57,6 +57,54 @@ fn copies_of_a_stream_on_two_routes_count_once() {
     let mean = sent.mean(Time::ZERO, Time::MAX).unwrap();
     assert!((mean - 8.0 * 240.0 * 20.0).abs() < 500.0, "{mean}");
     assert_eq!(route_changes(&call.flows[0]), []);
+}
+
+/// Linux "cooked" captures of all interfaces, or packets inside and outside of a tunnel.
+#[test]
+fn packets_that_were_captured_twice_count_once() {
+    let with_copies = |after_ms: u32, mark: u8| {
+        let packets = (0..200u16).flat_map(|index| {
+            let (ms, first) = rtp(50 * u32::from(index), (1, 2), 7, index);
+            let mut copy = first.clone();
+            *copy.last_mut().unwrap() = mark;
+            [(ms, first), (ms + after_ms, copy)]
+        });
+        let call = call(RAW, &packets.collect::<Vec<_>>());
+        let mean = call.flows[0].get(Quantity::SentRate).unwrap().mean(Time::ZERO, Time::MAX).unwrap();
+        let notes = call.notes.iter().filter(|note| note.contains("in the file twice")).count();
+        ((mean / (8.0 * 240.0 * 20.0)).round(), notes)
+    };
+    assert_eq!(with_copies(1, 0), (1.0, 1));
+    assert_eq!(with_copies(30, 0), (2.0, 0), "a retransmission on the wire");
+    assert_eq!(with_copies(1, 1), (2.0, 0), "other content");
+}
+
+/// A stream with receiver reports, of which the file has this many bytes of each packet.
+fn cut_at(bytes: usize) -> Vec<u8> {
+    let report = |n: u16| [&[0x81, 201][..], &words(&[7, 0, 9, 0, 7, 0, n / 10, 0, n, 0, 0, 0, 0, 0, 0])].concat();
+    let mut file = file(RAW, &[]);
+    for n in 0..400u16 {
+        let (ms, packet) = rtp(20 * u32::from(n), (1, 2), 7, n);
+        test_capture::push_cut(&mut file, ms, &packet, bytes);
+        if n % 50 == 49 {
+            let packet = ip_packet(false, UDP, (2, 1), &udp((6000, 5000), &report(n)));
+            test_capture::push_cut(&mut file, ms + 5, &packet, bytes);
+        }
+    }
+    file
+}
+
+#[test]
+fn reports_that_are_cut_say_nothing_and_headers_that_are_cut_are_named() {
+    let lost = |bytes: usize| {
+        let call = read_bytes(&cut_at(bytes)).unwrap();
+        let has_note = call.notes.iter().any(|note| note.contains("packets are cut at"));
+        assert!(call.flows[0].get(Quantity::Feedback).is_some(), "{bytes}");
+        (call.flows[0].get(Quantity::PacketsLost).is_some(), has_note)
+    };
+    assert_eq!([lost(300), lost(60), lost(48)], [(true, false), (true, false), (false, true)]);
+    let error = read_bytes(&cut_at(36)).unwrap_err().to_string();
+    assert!(error.contains("no RTP in what is left of its packets; packets are cut at 36 bytes"), "{error}");
 }
 
 #[test]

@@ -130,6 +130,8 @@ struct Connection {
     caps: Vec<(Option<f64>, f64)>,
     /// Time, ms, and whether the connection was made or lost.
     states: Vec<(f64, bool)>,
+    /// A loss of the connection has its time as text without a zone.
+    has_untimed_loss: bool,
     legacy: bool,
     unplaced: usize,
     left_out: bool,
@@ -275,6 +277,12 @@ impl Connection {
         if unplaced > 0 {
             call.notes.push(format!("{unplaced} series with gaps cannot be placed in time and are left out"));
         }
+        if self.has_untimed_loss {
+            call.notes.push(
+                "the connection was lost or failed: when is not known, because the times of its states have no zone"
+                    .to_owned(),
+            );
+        }
         if self.left_out {
             call.notes.push(format!("objects beyond {OBJECTS_MAX} of a connection are left out"));
         }
@@ -332,6 +340,8 @@ impl<'de> Visitor<'de> for LogOf<'_> {
                 let at = number(&entry.timestamp);
                 self.0.caps.push((at, bps));
             }
+            self.0.has_untimed_loss |=
+                is_state(&entry.kind) && is_connected(text) == Some(false) && number(&entry.timestamp).is_none();
             if is_state(&entry.kind)
                 && let Some((is_connected, at)) = is_connected(text).zip(number(&entry.timestamp))
                 && self.0.states.len() < OBJECTS_MAX

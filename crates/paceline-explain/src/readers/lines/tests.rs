@@ -30,6 +30,28 @@ fn reports_with_line_breaks_are_read_like_lines() {
     assert!(failed("{\n\"a\": 1").contains("one report per line"));
 }
 
+#[test]
+fn the_order_within_a_report_changes_nothing() {
+    let lines = |is_reversed: bool| {
+        let line = |second: u64| {
+            let ms = 1_700_000_000_000 + 1000 * second;
+            let mut report = [
+                json!({"id": "R", "type": "remote-inbound-rtp", "timestamp": ms - 300, "roundTripTime": 0.05, "packetsLost": second}),
+                json!({"id": "C", "type": "candidate-pair", "timestamp": ms, "state": "succeeded", "currentRoundTripTime": 0.1}),
+                json!({"id": "O", "type": "outbound-rtp", "timestamp": ms, "bytesSent": 100_000 * second, "packetsSent": 100 * second}),
+            ];
+            if is_reversed {
+                report.reverse();
+            }
+            format!("{}\n", Value::from(report.to_vec()))
+        };
+        read((0..20).map(line).collect::<String>()).unwrap()
+    };
+    let lost = |call: &Call| call.flows[0].losses(call.flows[0].span.0, paceline_units::Time::MAX);
+    assert_eq!(lines(false), lines(true));
+    assert_eq!(lost(&lines(true)).map(|(lost, _)| lost.round()), Some(18.0));
+}
+
 /// Flutter, Android and iOS have the metrics one level deeper and times in µs; others write names with `_` or `-`.
 #[test]
 fn statistics_of_native_libraries_are_read_like_those_of_browsers() {
