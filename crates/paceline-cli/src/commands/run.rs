@@ -85,9 +85,8 @@ pub fn view(scenario: &Scenario, result: &RunsResult) -> View {
     let cells = paceline_lab::judge::cells_of(scenario, &result.runs);
     let published: Vec<&Cell> = cells.iter().filter(|cell| cell.published.is_some()).collect();
     let score = mean_score_text(&result.summary).map(|score| format!("score {score}"));
-    let lines = score.into_iter().chain(result.assertions.iter().map(assertion_line));
-    lines.chain(main_values(scenario, result)).for_each(|line| view.line("", line));
-    view.gap();
+    score.into_iter().chain(result.assertions.iter().map(assertion_line)).for_each(|line| view.line("", line));
+    view.extend(main_values(scenario, result));
     if !published.is_empty() {
         let reproduce = format!("causes, and what is assumed: `paceline reproduce {}`", plan.id);
         view.table_with_note(published_values(scenario, result, &published), Some(reproduce));
@@ -297,25 +296,35 @@ const SHOWN: [&str; 9] = [
     "media_jain",
 ];
 
-/// Returns a line of the main metrics of one run that the tables of flows and hops lack, and of several runs of all, with 95 %.
-fn main_values(scenario: &Scenario, result: &RunsResult) -> Option<String> {
+/// Returns the main metrics that the tables of flows and hops lack: of several runs all, because those tables have no intervals.
+fn main_values(scenario: &Scenario, result: &RunsResult) -> View {
     let flows = &scenario.plan.flows;
     let media = flows.iter().filter(|f| f.media().is_some()).count();
     let (mixed, several) = (media < flows.len(), result.runs.len() > 1);
-    let is_informative = |id: &str| match id {
+    let is_informative = |id: &&str| match *id {
         "jain" => flows.len() > 1,
         "media_utilization" => mixed,
         "media_jain" => mixed && media > 1,
         "link_share" => several || result.expectations.is_empty(),
         _ => several,
     };
-    let value = |id: &&str| {
-        let (kind, summary) = (kind_of(id), result.summary.get(*id)?);
-        let interval = if several { format!(" ± {}", kind.show(summary.ci95)) } else { String::new() };
-        Some(format!("{} {}{interval}", label(id, scenario), kind.show(summary.mean)))
-    };
-    let values: Vec<String> = SHOWN.iter().filter(|id| is_informative(id)).filter_map(value).collect();
-    (!values.is_empty()).then(|| values.join(" · "))
+    let mut table = Table::new(["", "mean", "± 95 %"], 1);
+    let mut line = Vec::new();
+    for id in SHOWN.iter().filter(|id| is_informative(id)) {
+        let (kind, Some(summary)) = (kind_of(id), result.summary.get(*id)) else { continue };
+        let [mean, ci95] = [summary.mean, summary.ci95].map(|value| kind.show(value));
+        line.push(format!("{} {mean}", label(id, scenario)));
+        table.row(vec![label(id, scenario), mean, ci95]);
+    }
+    let mut view = View::default();
+    if !several && !line.is_empty() {
+        view.line("", line.join(" · "));
+    }
+    view.gap();
+    if several {
+        view.table(table);
+    }
+    view
 }
 
 /// Returns a table of the published values: whether these runs are within the tolerance, and the committed verdict, which is of the

@@ -90,7 +90,7 @@ fn published_values_are_compared_and_the_command_that_explains_them_is_named() {
         ],
     );
     let repeated = one_line(stdout(&paceline(&folder, &["run", "mmsys16/table1", "--repeats", "2"]), 0));
-    contains_all(&repeated, &["measured ± 95 % published fits mean of 10", " · loss_ratio "]);
+    contains_all(&repeated, &["measured ± 95 % published fits mean of 10", " mean ± 95 % utilization "]);
     let text = stdout(&paceline(&folder, &["run", "fhmn13/step"]), 0).to_owned();
     let before_notes = text.lines().take_while(|line| !line.starts_with("  · ")).count();
     assert!((20..=25).contains(&before_notes), "{text}");
