@@ -23,7 +23,22 @@ pub fn check(_: &str) -> Result<(), Problem> {
     let mut package = command("cargo package --quiet --locked --allow-dirty");
     // Without `--no-verify`, Cargo builds each package alone.
     run(without_c(package.args(PUBLISHED.iter().flat_map(|name| ["--package", name]))))?;
-    consumer()
+    consumer()?;
+    linked_texts()
+}
+
+/// The guide and the licences of a package are links, which a system without them stores as paths.
+fn linked_texts() -> Result<(), Problem> {
+    for name in PUBLISHED {
+        let guide = (name == "paceline").then_some("library.md");
+        for file in ["LICENSE-MIT", "LICENSE-APACHE"].into_iter().chain(guide) {
+            let path = root().join("crates").join(name).join(file);
+            if std::fs::metadata(&path).map_or(0, |about| about.len()) < 500 {
+                return Err(Problem::Failed(format!("{} is not the text that it links to", path.display())));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Builds and runs the program of `xtask/consumer` with the unpacked crates.

@@ -68,7 +68,8 @@ fn browser(_: Option<&WatchHandles>) -> std::result::Result<Box<dyn World>, (Str
 /// States that this build lacks a Cargo feature, and how to get it.
 #[cfg(not(all(feature = "browser", feature = "mcp", target_os = "linux")))]
 pub(crate) fn needs_feature(feature: &str) -> (String, String) {
-    let hint = format!("on Linux, rebuild with `cargo build --release --features {feature}`");
+    let place = if feature == "mcp" { "" } else { "on Linux, " };
+    let hint = format!("{place}rebuild with `cargo build --release --features {feature}`");
     ("this build lacks the Cargo feature".to_owned(), hint)
 }
 

@@ -54,6 +54,8 @@ const SAMPLE_MIN: f64 = 30.0;
 pub const PLATEAU_SHARE: f64 = 0.5;
 /// Assumed: an estimate this many times the target does not limit it. Headers take less.
 const SPARE_FACTOR: f64 = 1.15;
+/// From this estimate on libwebrtc sends suspended video again, bit/s: its minimum of 30 kbit/s and 20 more (`bitrate_allocator.cc`).
+const RESUMES: f64 = 50e3;
 /// Assumed: an estimate that falls by less has no part in the fall of the target, and one that varies more limits at times.
 const STEADY_SHARE: f64 = 0.9;
 
@@ -364,11 +366,14 @@ impl Facts<'_> {
             return Some("a stream was switched off");
         }
         let is_zero = |quantity| self.flow.get(quantity).is_some_and(|series| series.max(from, to) == Some(0.0));
-        if is_zero(Quantity::Target) && self.spare_estimate().is_some() {
-            return Some("the target is 0, and the estimate is not");
-        }
         let is_clean = self.loss().is_none_or(|(share, _)| share < LOSS)
             && self.delays().is_none_or(|delays| delays.rise < SHORT_QUEUE);
+        // A stack whose estimate is below the encoder's minimum sets the target to 0, too.
+        let allows_more =
+            || self.spare_estimate().is_some_and(|bps| bps >= RESUMES.max(STEADY_SHARE * self.episode.from));
+        if is_clean && is_zero(Quantity::Target) && allows_more() {
+            return Some("the target is 0, and the estimate is not");
+        }
         (is_clean && is_zero(Quantity::FrameRate)).then_some("no frame was encoded")
     }
 

@@ -3,12 +3,13 @@
 
 use super::{check_controllers, reject_external};
 use crate::{output, worlds};
-use miette::{IntoDiagnostic, Result, WrapErr};
+use miette::{IntoDiagnostic, Result, WrapErr, miette};
 use paceline::Registry;
 use paceline_lab::registries;
 use paceline_live::http::Document;
 use paceline_scenario::{Catalogue, Changes, Origin, Override, edited, file_name, load};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
@@ -96,8 +97,17 @@ fn add_scenario(start: &mut Value, origin: &Origin, settings: &[Override], regis
     let origin = origin.with_text(edited(&origin, settings, registry)?);
     load(&origin, &Changes::default(), registries(registry))?;
     start["name"] = json!(origin.name.rsplit('/').next());
-    let file = |name: String| Some((file_name(&name).to_owned(), json!(origin.read(&name).ok()?)));
-    start["files"] = Value::Object(origin.file_names().into_iter().filter_map(file).collect());
+    let mut files: BTreeMap<String, String> = BTreeMap::new();
+    for name in origin.file_names() {
+        let Ok(text) = origin.read(&name) else { continue };
+        let own = file_name(&name).to_owned();
+        // The page has no folders.
+        if files.get(&own).is_some_and(|other| *other != text) {
+            return Err(miette!(help = "rename one of them", "the scenario has two different files `{own}`"));
+        }
+        files.insert(own, text);
+    }
+    start["files"] = json!(files);
     start["text"] = json!(origin.text);
     Ok(())
 }

@@ -90,6 +90,9 @@ pub fn view(scenario: &Scenario, result: &RunsResult) -> View {
     if !published.is_empty() {
         let reproduce = format!("causes, and what is assumed: `paceline reproduce {}`", plan.id);
         view.table_with_note(published_values(scenario, result, &published), Some(reproduce));
+    } else if scenario.constants.iter().any(|constant| constant.applied) {
+        view.line("", format!("what is assumed: `paceline reproduce {}`", plan.id));
+        view.gap();
     }
     let (flows, more) = flows(scenario, result);
     view.table_with_note(flows, more);
@@ -333,9 +336,8 @@ fn published_values(scenario: &Scenario, result: &RunsResult, cells: &[&Cell]) -
     let several = result.runs.len() > 1;
     let mut headings = vec!["", "measured"];
     headings.extend(several.then_some("± 95 %"));
-    let all = format!("mean of {}", scenario.repeats);
     headings.extend(["published", "fits"]);
-    headings.extend(scenario.is_shipped.then_some(&*all));
+    headings.extend(scenario.is_shipped.then_some("mean of all"));
     let mut table = Table::new(headings, 1);
     let duration_s = scenario.plan.duration.as_secs_f64();
     let format = CellText::new(metrics::catalogue());

@@ -83,14 +83,19 @@ fn published_values_are_compared_and_the_command_that_explains_them_is_named() {
     contains_all(
         &text,
         &[
-            "measured published fits mean of 10",
+            "measured published fits mean of all",
             "195.0 ± 48.8 ms no reproduced",
             "utilization 82.5 % 84.0 ± 5.0 % yes reproduced",
             "causes, and what is assumed: `paceline reproduce mmsys16/table1`",
         ],
     );
     let repeated = one_line(stdout(&paceline(&folder, &["run", "mmsys16/table1", "--repeats", "2"]), 0));
-    contains_all(&repeated, &["measured ± 95 % published fits mean of 10", " mean ± 95 % utilization "]);
+    contains_all(&repeated, &["measured ± 95 % published fits mean of all", " mean ± 95 % utilization "]);
+    let other = one_line(stdout(&paceline(&folder, &["run", "mmsys16/table1", "--controller", "fixed"]), 0));
+    assert!(
+        other.contains("what is assumed: `paceline reproduce mmsys16/table1`") && !other.contains("fits"),
+        "{other}"
+    );
     let text = stdout(&paceline(&folder, &["run", "fhmn13/step"]), 0).to_owned();
     let before_notes = text.lines().take_while(|line| !line.starts_with("  · ")).count();
     assert!((20..=25).contains(&before_notes), "{text}");

@@ -112,7 +112,7 @@ fn unread(pass: &Pass, is_empty: bool) -> impl Iterator<Item = String> {
         0 => None,
         1 => Some("1 packet is in the file twice: the first counts".to_owned()),
         copies => Some(format!(
-            "{copies} packets are in the file twice, as `tcpdump -i any` and tunnels show them: the first of each counts"
+            "{copies} packets are in the file twice, as `tcpdump -i any` and tunnels show them, or went to several receivers: the first of each counts"
         )),
     };
     let cut = pass.cut_at.map(|bytes| {

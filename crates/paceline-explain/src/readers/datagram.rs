@@ -99,7 +99,7 @@ impl Copies {
             self.order.pop_front();
             self.last.remove(&old);
         }
-        if self.last.get(&key).is_some_and(|since| at - *since <= COPY) {
+        if self.last.get(&key).is_some_and(|since| (at - *since).abs() <= COPY) {
             return true;
         }
         self.last.insert(key, at);

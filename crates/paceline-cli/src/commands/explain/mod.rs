@@ -135,7 +135,7 @@ pub fn explain(arguments: &Arguments) -> Result<ExitCode> {
     };
     all.retain(|(_, explained)| match explained {
         Err(error) if last.is_some() => {
-            eprintln!("{error:?}");
+            eprintln!("{}", output::printable(&format!("{error:?}")));
             false
         }
         _ => true,

@@ -62,7 +62,8 @@ pub fn mcp(arguments: &Arguments) -> Result<ExitCode> {
     }
     let limits = Limits { time: arguments.limit, memory: arguments.memory, input: arguments.input };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let server = Server { limits, running: Arc::new(Semaphore::new(cores)) };
+    let server =
+        Server { limits, running: Arc::new(Semaphore::new(cores)), waiting: Arc::new(Semaphore::new(WAITING_MAX)) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().into_diagnostic()?;
     runtime.block_on(async {
         let lines = transport::Lines::of_stdio();
@@ -76,12 +77,17 @@ pub fn mcp(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The largest number of calls without an answer.
+const WAITING_MAX: usize = 64;
+
 /// The tools and their limits.
 #[derive(Clone)]
 struct Server {
     limits: Limits,
     /// As many calls run at the same time as there are cores.
     running: Arc<Semaphore>,
+    /// Calls without an answer.
+    waiting: Arc<Semaphore>,
 }
 
 impl ServerHandler for Server {
@@ -113,6 +119,9 @@ impl ServerHandler for Server {
         let call = match (tool.call)(request.arguments.unwrap_or_default()) {
             Ok(call) => call,
             Err(error) => return Ok(failed(format!("arguments of {}: {error}", tool.name))),
+        };
+        let Ok(_place) = self.waiting.try_acquire() else {
+            return Ok(failed(format!("{WAITING_MAX} calls are in progress; wait for an answer")));
         };
         let permit = self.running.clone().acquire_owned().await;
         let limits = self.limits;

@@ -75,11 +75,17 @@ pub fn answer(call: &Call, limits: Limits, is_cancelled: &dyn Fn() -> bool) -> R
     if out.len() as u64 > OUTPUT_MAX {
         return Err(format!("the document is larger than {}", DataSize::from_bytes(OUTPUT_MAX)));
     }
-    serde_json::from_slice(&out).map_err(|_| match String::from_utf8_lossy(&errors).trim() {
+    let errors = String::from_utf8_lossy(&errors);
+    let mut answer: Answer = serde_json::from_slice(&out).map_err(|_| match errors.trim() {
         "" => format!("the command ended without a result ({status})"),
         text if status.code().is_none() => format!("{text} ({status}; the limit of memory is {})", limits.memory),
         text => text.trim_start_matches(['×', ' ']).to_owned(),
-    })
+    })?;
+    // Exit codes from 2 on: a part failed, such as one file of several.
+    if status.code().is_none_or(|code| code >= 2) {
+        answer.text = format!("{}\n\n{}", errors.trim(), answer.text);
+    }
+    Ok(answer)
 }
 
 /// Collects what a process writes, in a thread.

@@ -2,6 +2,7 @@
 // The state as the fragment of an address: what differs from the entry that the page started from.
 const LINK_MOST = 32000; // characters of a link
 const UNPACKED_MOST = 4e6; // bytes
+const CHANGES_MOST = 1000;
 
 const Link = {
   async pack(value) {
@@ -62,8 +63,8 @@ const Link = {
 
   apply(before, changes) {
     const lines = before.split("\n");
-    for (const [line, count, added] of changes) lines.splice(line, count, ...added);
-    return lines.join("\n");
+    // Lines without spreading: a call has a limited number of arguments.
+    return changes.reduce((all, [line, count, added]) => [...all.slice(0, line), ...added, ...all.slice(line + count)], lines).join("\n");
   },
 
   // Returns the fragment of a state, and the files that it leaves out. `first` is the state of the page without a fragment.
@@ -116,7 +117,7 @@ const Link = {
     must(edit.sum === Link.sum(state.origin), "its start is another one in this version of the page");
     const isLine = (line) => Number.isInteger(line) && line >= 0;
     const isChange = (change) => Array.isArray(change) && isLine(change[0]) && isLine(change[1]) && Array.isArray(change[2]) && change[2].every(isText);
-    must(Array.isArray(edit.changes) && edit.changes.every(isChange), "its changes are damaged");
+    must(Array.isArray(edit.changes) && edit.changes.length <= CHANGES_MOST && edit.changes.every(isChange), "its changes are damaged");
     return Object.assign(state, { text: Link.apply(state.origin, edit.changes) });
   },
 };
