@@ -144,7 +144,7 @@ fn lint(features: &str) -> Result<(), Problem> {
 }
 
 fn tests(features: &str) -> Result<(), Problem> {
-    Ok(run(cargo_test(features, "-- --skip browser"))?)
+    Ok(run(cargo_test(features, "--no-fail-fast -- --skip browser"))?)
 }
 
 /// The tests that the stage `tests` leaves out: those whose names contain `browser`.
@@ -152,7 +152,7 @@ fn browser(features: &str) -> Result<(), Problem> {
     build_debug(features)?;
     // A test opens the page.
     playground::write(program(target().join("debug/playground-page"), ""))?;
-    Ok(run(cargo_test(features, "--tests -- browser"))?)
+    Ok(run(cargo_test(features, "--no-fail-fast --tests -- browser"))?)
 }
 
 fn fuzzing(features: &str) -> Result<(), Problem> {

@@ -33,7 +33,7 @@ fn linked_texts() -> Result<(), Problem> {
         let guide = (name == "paceline").then_some("library.md");
         for file in ["LICENSE-MIT", "LICENSE-APACHE"].into_iter().chain(guide) {
             let path = root().join("crates").join(name).join(file);
-            if std::fs::metadata(&path).map_or(0, |about| about.len()) < 500 {
+            if fs::metadata(&path).map_or(0, |about| about.len()) < 500 {
                 return Err(Problem::Failed(format!("{} is not the text that it links to", path.display())));
             }
         }
