@@ -361,7 +361,7 @@ def test_a_reproduction_has_rows_frames_and_a_plot():
 def test_published_values_are_judged_as_by_the_command():
     written = paceline.run(TABLE1, record="nothing")
     own = paceline.run(TABLE1, "gcc-2016", record="nothing")
-    assert len(written.expectations) == len(own.expectations) == 6 and "84.0 %" in own.text
+    assert len(written.expectations) == len(own.expectations) == 6 and "84.0 ± 5.0 %" in own.text
     for run, reason in [
         (paceline.run(TABLE1, "scream", record="nothing"), "not under scream"),
         (paceline.run(TABLE1, set={"path.rtt": "60ms"}, record="nothing"), "not with path.rtt="),

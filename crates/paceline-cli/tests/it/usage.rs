@@ -90,7 +90,7 @@ fn published_values_are_compared_and_the_command_that_explains_them_is_named() {
         ],
     );
     let repeated = one_line(stdout(&paceline(&folder, &["run", "mmsys16/table1", "--repeats", "2"]), 0));
-    contains_all(&repeated, &["measured ± 95 % published fits mean of all", " mean ± 95 % utilization "]);
+    contains_all(&repeated, &["measured ± 95 % published fits", " mean ± 95 % utilization "]);
     let other = one_line(stdout(&paceline(&folder, &["run", "mmsys16/table1", "--controller", "fixed"]), 0));
     assert!(
         other.contains("what is assumed: `paceline reproduce mmsys16/table1`") && !other.contains("fits"),

@@ -133,6 +133,21 @@ mod tests {
         assert_eq!(drop(5e5, 3e5, Limit::Bandwidth), None);
     }
 
+    /// A target of 0 is a pause if the estimate allows what was sent before, and not if it is below what video needs.
+    #[test]
+    fn a_target_of_zero_by_a_poor_estimate_is_no_pause() {
+        let why = |before: f64, estimate: f64| {
+            let flow = statistics(&[
+                (Quantity::Target, &|at| if at < 30.0 { before } else { 0.0 }),
+                (Quantity::Estimate, &|_| estimate),
+            ]);
+            let episode = Episode { from: before, to: 0.0, ..drop_between(29.9, 30.0) };
+            Facts { flow: &flow, episode: &episode }.paused()
+        };
+        assert!(why(1.5e6, 2e6).is_some() && why(1.5e6, 1.5e6).is_some());
+        assert_eq!([why(40e3, 45e3), why(1.5e6, 4e5)], [None, None]);
+    }
+
     #[test]
     fn without_a_target_a_fall_after_marks_is_no_pause() {
         let is_pause = |marked: f64| {
