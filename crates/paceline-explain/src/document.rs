@@ -38,7 +38,8 @@ fn of(flow: &Flow) -> FlowExplanation {
         rate: rate.map(|(quantity, _)| quantity),
         highest_bps: rate.and_then(|(_, series)| series.max(flow.span.0, Time::MAX)),
         last_bps: rate.and_then(|(_, series)| series.at(Time::MAX)),
-        loss_ratio: lost.map(|(lost, sent)| lost / sent),
+        // Packets that arrive twice make the count of losses negative.
+        loss_ratio: lost.map(|(lost, sent)| if lost > 0.0 { lost / sent } else { 0.0 }),
         freezes: freezes.clone().count(),
         frozen_s: freezes.fold(0.0, |sum, frozen| sum + frozen),
         disconnected_s: flow.disconnections().into_iter().map(|(from, to)| (seconds(from), seconds(to))).collect(),

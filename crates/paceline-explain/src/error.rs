@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What can be wrong with an input or its copy.
 
+use crate::model::NEWEST_FIRST;
 use paceline_lab::results::StoreError;
 use std::path::PathBuf;
 
@@ -93,6 +94,9 @@ impl ReadError {
             Self::WhichRun { runs, .. } => format!("name one with --run: {runs}"),
             Self::Damaged { .. } => {
                 "save or copy the file again; a cut file is read up to its last whole record".to_owned()
+            }
+            Self::Empty { problem, .. } if problem == NEWEST_FIRST => {
+                "put the oldest first: `tac FILE > NEW` if each line has a report".to_owned()
             }
             Self::Empty { .. } => "the input must contain RTP that is sent or received for some seconds".to_owned(),
             Self::SameFile => "name another file after --redact".to_owned(),

@@ -199,6 +199,8 @@ const SHORTEST: TimeDelta = TimeDelta::from_secs(1);
 /// Notes on flows that were removed.
 const SILENT: &str = "directions in which nothing was sent or received are left out";
 const SHORT: &str = "flows of less than 1 s are left out";
+/// A note on samples whose times fall.
+pub const NEWEST_FIRST: &str = "the reports are in reverse order";
 
 impl Call {
     /// Removes flows that carried nothing or are too short to be explained, and says so.
@@ -216,6 +218,7 @@ impl Call {
     pub fn why_empty(&self, otherwise: &'static str) -> &'static str {
         let has = |wanted: &str| self.notes.iter().any(|note| note == wanted);
         match (has(SHORT), has(SILENT)) {
+            _ if has(NEWEST_FIRST) => NEWEST_FIRST,
             (true, _) => "no flow of RTP lasts for 1 s",
             (_, true) => "no stream in it sent or received anything",
             _ => otherwise,

@@ -3,7 +3,7 @@
 //!
 //! Counters are spread over the seconds between two samples; values of states hold until the next sample.
 
-use crate::model::{Call, Confidence, Flow, Limit, Mark, MarkKind, Media, Origin, Quantity, Series};
+use crate::model::{Call, Confidence, Flow, Limit, Mark, MarkKind, Media, NEWEST_FIRST, Origin, Quantity, Series};
 use paceline_units::{Time, TimeDelta};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -20,6 +20,8 @@ const HOLDS: usize = 5;
 const STATES_MAX: usize = 4 * OBJECTS_MAX;
 /// Layers of a source whose targets are compared. Assumed: twice the layers of a simulcast.
 const LAYERS_MAX: usize = 8;
+/// One of so many samples may be out of order without a note. Assumed: a clock that is set sometimes.
+const EARLIER_SHARE: u64 = 20;
 /// A shorter jitter may repeat on a quiet path, s. Assumed: forty ticks of 8 kHz, the coarsest clock in use.
 const JITTER: f64 = 0.005;
 
@@ -129,11 +131,18 @@ pub struct Statistics {
     caps: usize,
     states: usize,
     left_out: bool,
+    /// Samples that were used, and those that are left out because later ones of their object were used.
+    samples: u64,
+    earlier: u64,
+    /// Samples that are earlier than the one before them.
+    backward: u64,
 }
 
 #[derive(Default)]
 struct Object {
     at_ms: f64,
+    /// The time of the sample before, used or not.
+    last_ms: f64,
     samples: u64,
     values: BTreeMap<String, f64>,
     reason: Option<String>,
@@ -196,8 +205,11 @@ impl Statistics {
         }
         let origin = *self.origin_ms.get_or_insert(at_ms);
         let at = (at_ms - origin) / 1e3;
+        let object = self.objects.entry(id.to_owned()).or_default();
+        self.backward += u64::from(at_ms < std::mem::replace(&mut object.last_ms, at_ms));
         if !(0.0..BINS_MAX as f64 * BIN_S).contains(&at) {
             self.left_out |= at > 0.0;
+            self.earlier += u64::from(at < 0.0);
             return;
         }
         self.end_ms = self.end_ms.max(at_ms);
@@ -207,11 +219,11 @@ impl Statistics {
             .filter_map(|(name, value)| Some((name.clone(), number(value)?)))
             .collect();
         let text = |name: &str| values.get(name).and_then(Value::as_str);
-        let object = self.objects.entry(id.to_owned()).or_default();
         let before = std::mem::take(&mut object.values);
         let (before_at, first) = (object.at_ms, before.is_empty());
         if !first && at_ms <= before_at {
-            // The report of a repeated sample.
+            // The report of a repeated sample, or one out of order.
+            self.earlier += u64::from(at_ms < before_at);
             object.values = before;
             return;
         }
@@ -271,6 +283,7 @@ impl Statistics {
         }
         object.at_ms = at_ms;
         object.samples += 1;
+        self.samples += 1;
         self.most_samples = self.most_samples.max(object.samples);
         object.values = numbers;
     }
@@ -289,6 +302,15 @@ impl Statistics {
         )];
         if self.left_out {
             notes.push(format!("samples of more than {OBJECTS_MAX} objects, or after three days, are left out"));
+        }
+        if self.backward > self.samples {
+            notes.push(NEWEST_FIRST.to_owned());
+        } else if self.earlier * EARLIER_SHARE > self.samples {
+            notes.push(format!(
+                "{} of {} samples are earlier than those before them and are left out: if several dumps were joined, explain each",
+                self.earlier,
+                self.earlier + self.samples
+            ));
         }
         let flows = [sent, received].into_iter().flatten().collect();
         let mut call = Call { format: format.to_owned(), flows, notes };

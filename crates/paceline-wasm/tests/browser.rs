@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page in a real browser, opened from disk: it draws, a changed control redraws it, and its trace hashes are those of native
-//! runs. `cargo xtask playground` writes the page.
+//! runs. `cargo xtask playground` writes the page. The stage `browser` runs the tests whose names contain that word.
 
 use paceline::Registry;
 use paceline_browser::chromium::{Browser, Page, Scratch, required};
@@ -221,7 +221,7 @@ fn page_in_the_browser_simulates_what_its_text_says() {
 
 /// Files of the user, and the link that restores them.
 #[test]
-fn page_opens_dropped_files_and_its_link_restores_them() {
+fn page_in_the_browser_opens_dropped_files_and_its_link_restores_them() {
     if page_file().is_none() {
         return;
     }
@@ -289,7 +289,7 @@ fn page_opens_dropped_files_and_its_link_restores_them() {
 }
 
 #[test]
-fn page_with_a_damaged_link_shows_the_first_call() {
+fn page_in_the_browser_with_a_damaged_link_shows_the_first_call() {
     if page_file().is_none() {
         return;
     }
@@ -335,7 +335,7 @@ fn page_with_a_damaged_link_shows_the_first_call() {
 }
 
 #[test]
-fn capacity_is_drawn_by_pointer_keys_and_numbers() {
+fn capacity_is_drawn_in_the_browser_by_pointer_keys_and_numbers() {
     if page_file().is_none() {
         return;
     }

@@ -24,6 +24,10 @@ fn explains_a_run_and_its_capture_alike() {
     let findings = capture["inputs"][0]["flows"][0]["findings"].as_array().unwrap();
     assert!(findings.iter().any(muted), "{findings:?}");
 
+    // Other controllers are offered where none was run.
+    let offered = stdout(&paceline(&folder, &["explain", "run.pcapng"]), 0);
+    assert!(offered.contains("--what-if drc,googcc,scream-libwebrtc"), "{offered}");
+
     // One screen: no line is longer than 80 columns.
     let output = paceline(&folder, &["explain", "results", "--what-if", "googcc", "--page", "page.html"]);
     let text = stdout(&output, 0);
@@ -31,6 +35,7 @@ fn explains_a_run_and_its_capture_alike() {
     let begins = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(verdict.starts_with("Media of `") && begins.starts_with(verdict), "{verdict}: {text}");
     assert!(text.contains("application") && text.contains("To try:") && text.contains("closed loop"), "{text}");
+    assert!(!text.contains("Other controllers"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let page = fs::read_to_string(folder.join("page.html")).unwrap();
     assert!(page.contains(&format!("<p class=\"verdict\">{}", verdict.split('`').next().unwrap())), "{verdict}");
@@ -69,6 +74,7 @@ fn rejects_unknown_and_broken_inputs() {
     let some = paceline(&folder, &["explain", "text.txt", "good.jsonl", "none.pcapng"]);
     let (text, errors) = (stdout(&some, 2), String::from_utf8_lossy(&some.stderr));
     assert!(text.contains("good.jsonl") && !text.contains("text.txt"), "{text}");
+    assert!(!text.contains("Other controllers"), "nothing was poor: {text}");
     assert!(errors.contains("text.txt: unknown format") && errors.contains("none.pcapng"), "{errors}");
     rejects(&paceline(&folder, &["explain", "text.txt", "--what-if", "gogcc"]), &["no controller `gogcc`", "googcc"]);
 }

@@ -8,6 +8,7 @@ use crate::view::View;
 use paceline_explain::document::{Explanation, FindingDocument, FlowExplanation};
 use paceline_explain::episodes::EpisodeKind;
 use paceline_explain::model::{Call, Flow};
+use paceline_explain::path::{Unknown, observe};
 use paceline_explain::summary::{CauseSummary, times};
 use paceline_units::TimeDelta;
 
@@ -32,6 +33,12 @@ pub(super) fn describe(name: &str, call: &Call, explanation: &Explanation, what_
             what_if::describe(&here, &mut view);
         }
     }
+    let is_offered = |(flow, explained): (&Flow, &FlowExplanation)| {
+        flow.is_sent && explained.poor_s > 0 && observe(flow, Unknown::AsCarried).is_some()
+    };
+    if what_if.is_empty() && call.flows.iter().zip(&explanation.flows).any(is_offered) {
+        view.line("", format!("Other controllers on this path: --what-if {OFFERED}"));
+    }
     if !explanation.notes.is_empty() {
         view.line("", "Limits of the input:");
     }
@@ -40,6 +47,9 @@ pub(super) fn describe(name: &str, call: &Call, explanation: &Explanation, what_
     }
     view
 }
+
+/// Controllers for a path of a user: ours, that of Chromium, and the next one of Chromium.
+const OFFERED: &str = "drc,googcc,scream-libwebrtc";
 
 /// The line of a flow without findings and without poor seconds.
 const NOTHING: &str = "The rate neither fell nor stood still for a cause that shows.";

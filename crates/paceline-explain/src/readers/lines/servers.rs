@@ -26,7 +26,7 @@ pub fn standard(id: &str, values: &Map<String, Value>) -> Option<Vec<(String, Ma
         return Some(standard(id, &flat).unwrap_or_else(|| vec![(id.to_owned(), flat)]));
     }
     let kind = values.get("type")?.as_str()?;
-    let is_transport = kind.ends_with("-transport") && values.contains_key("sendBitrate");
+    let is_transport = kind.ends_with("transport") && values.contains_key("sendBitrate");
     if is_transport {
         let pair = [("type", "candidate-pair".into()), ("state", "succeeded".into())];
         return Some(vec![(

@@ -441,15 +441,19 @@ fn objects_that_jitsi_leaves_out_are_gone() {
 
 #[test]
 fn statistics_of_servers_are_read_under_their_names() {
+    use crate::model::Quantity::{Estimate, PacketsLost, PacketsSent, RoundTrip, SentRate};
     let expected = read(each_line(lists(&|second| (5000 + 1000 * second).into()).into_iter())).unwrap().flows;
-    let mediasoup = (0..SECONDS).map(|second| {
+    let mediasoup = |kind: &'static str| {
+        (0..SECONDS).map(move |second| {
         let objects = objects(second);
         let rtt = objects[1]["roundTripTime"].as_f64().unwrap() * 1e3;
         json!([
-            {"type": "webrtc-transport", "timestamp": 5000 + 1000 * second, "sendBitrate": 1, "availableOutgoingBitrate": objects[2]["availableOutgoingBitrate"]},
+            {"type": kind, "timestamp": 5000 + 1000 * second, "sendBitrate": 1, "availableOutgoingBitrate": objects[2]["availableOutgoingBitrate"]},
             {"type": "outbound-rtp", "timestamp": 5000 + 1000 * second, "ssrc": 5, "byteCount": objects[0]["bytesSent"], "packetCount": objects[0]["packetsSent"], "packetsLost": objects[1]["packetsLost"], "roundTripTime": rtt},
         ])
-    });
+    })
+    };
+    let of_mediasoup = &[Estimate, PacketsLost, PacketsSent, RoundTrip, SentRate][..];
     let janus = (0..SECONDS).map(|second| {
         let objects = objects(second);
         let rtt = objects[1]["roundTripTime"].as_f64().unwrap() * 1e3;
@@ -457,9 +461,10 @@ fn statistics_of_servers_are_read_under_their_names() {
             "rtt": rtt, "lost-by-remote": objects[1]["packetsLost"], "lost": 0, "bytes-sent": objects[0]["bytesSent"],
             "packets-sent": objects[0]["packetsSent"], "bytes-received": 0, "packets-received": 0}}])
     });
-    use crate::model::Quantity::{Estimate, PacketsLost, PacketsSent, RoundTrip, SentRate};
     for (text, quantities) in [
-        (each_line(mediasoup), &[Estimate, PacketsLost, PacketsSent, RoundTrip, SentRate][..]),
+        (each_line(mediasoup("webrtc-transport")), of_mediasoup),
+        (each_line(mediasoup("pipe-transport")), of_mediasoup),
+        (each_line(mediasoup("transport")), of_mediasoup),
         (each_line(janus), &[PacketsLost, PacketsSent, RoundTrip, SentRate]),
     ] {
         let flows = read(text).unwrap().flows;
@@ -468,6 +473,17 @@ fn statistics_of_servers_are_read_under_their_names() {
             assert_eq!(flows[0].get(*quantity), expected[0].get(*quantity), "{quantity:?}");
         }
     }
+}
+
+#[test]
+fn reports_out_of_order_are_named() {
+    let lists = lists(&ms);
+    let error = read(each_line(lists.iter().rev().cloned())).unwrap_err();
+    assert!(error.to_string().contains("reverse order") && error.help().contains("tac"), "{error}");
+    let notes = |text: String| read(text).unwrap().notes.join(" ");
+    let joined = notes(each_line(lists[lists.len() / 2..].iter().chain(&lists).cloned()));
+    assert!(joined.contains("earlier than those before them"), "{joined}");
+    assert!(!notes(each_line(lists.iter().cloned())).contains("earlier"));
 }
 
 #[test]
