@@ -25,7 +25,8 @@ fn explains_a_run_and_its_capture_alike() {
     assert!(findings.iter().any(muted), "{findings:?}");
 
     // Other controllers are offered where none was run.
-    let offered = stdout(&paceline(&folder, &["explain", "run.pcapng"]), 0);
+    let offered = paceline(&folder, &["explain", "run.pcapng"]);
+    let offered = stdout(&offered, 0);
     assert!(offered.contains("--what-if drc,googcc,scream-libwebrtc"), "{offered}");
 
     // One screen: no line is longer than 80 columns.
